@@ -1,0 +1,52 @@
+"""A2LS searches auxiliary losses for reinforcement learning.
+
+    >>> import a2ls
+    >>> loss = a2ls.named_loss("a2-winner")
+    >>> curve = a2ls.train(a2ls.preset("fast", "cheetah-run"), loss, seed=0)  # doctest: +SKIP
+
+The loss space is pure Python; what needs torch is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from a2ls._errors import BadInput
+from a2ls.space import InvalidLoss, Loss, Operator, find_loss, named_loss, named_losses, space_size
+
+if TYPE_CHECKING:
+    from a2ls.auxiliary import AuxiliaryLoss, Sequences
+    from a2ls.training import Curve, TrainConfig, preset, train
+
+_FROM_TORCH = {
+    "AuxiliaryLoss": "a2ls.auxiliary",
+    "Sequences": "a2ls.auxiliary",
+    "Curve": "a2ls.training",
+    "TrainConfig": "a2ls.training",
+    "preset": "a2ls.training",
+    "train": "a2ls.training",
+}
+
+__all__ = [
+    "AuxiliaryLoss",
+    "BadInput",
+    "Curve",
+    "InvalidLoss",
+    "Loss",
+    "Operator",
+    "Sequences",
+    "TrainConfig",
+    "find_loss",
+    "named_loss",
+    "named_losses",
+    "preset",
+    "space_size",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM_TORCH:
+        raise AttributeError(f"module 'a2ls' has no attribute {name!r}")
+    return getattr(importlib.import_module(_FROM_TORCH[name]), name)

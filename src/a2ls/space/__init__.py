@@ -1,0 +1,55 @@
+"""What an auxiliary loss is: elements, masks, operators, text form, validity, patterns, and a zoo of losses.
+
+Pure Python, without torch or NumPy. A loss predicts some elements of a short trajectory (the target) from
+others (the source):
+
+    >>> from a2ls.space import Loss, named_loss
+    >>> loss = Loss.parse("s0 a0 -> s1 | mse")
+    >>> loss == named_loss("forward-dynamics")
+    True
+    >>> loss.paper()
+    '{s_t, a_t} -> {s_{t+1}}'
+"""
+
+from a2ls.space._elements import KINDS, Element, Kind
+from a2ls.space._loss import Loss
+from a2ls.space._operators import MSE, OPERATORS, SIMILARITIES, Operator, Similarity
+from a2ls.space._patterns import PATTERNS, contains, patterns_of
+from a2ls.space._size import space_size
+from a2ls.space._validity import MAX_HORIZON, InvalidLoss
+from a2ls.space._zoo import (
+    NamedLoss,
+    UnknownLoss,
+    describe,
+    find_loss,
+    named_loss,
+    named_losses,
+    names_of,
+    zoo,
+)
+
+__all__ = [
+    "KINDS",
+    "MAX_HORIZON",
+    "MSE",
+    "OPERATORS",
+    "PATTERNS",
+    "SIMILARITIES",
+    "Element",
+    "InvalidLoss",
+    "Kind",
+    "Loss",
+    "NamedLoss",
+    "Operator",
+    "Similarity",
+    "UnknownLoss",
+    "contains",
+    "describe",
+    "find_loss",
+    "named_loss",
+    "named_losses",
+    "names_of",
+    "patterns_of",
+    "space_size",
+    "zoo",
+]

@@ -1,0 +1,62 @@
+"""How a prediction is compared with its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from a2ls._suggest import did_you_mean, nearest
+
+Similarity = Literal["inner", "bilinear", "cosine", "mse", "nmse"]
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+
+
+@dataclass(frozen=True, order=True)
+class Operator:
+    """A similarity measure, with or without un-paired targets as negative samples.
+
+    Example:
+        >>> Operator.parse("bilinear +neg")
+        Operator(similarity='bilinear', negatives=True)
+        >>> str(Operator("mse"))
+        'mse'
+    """
+
+    similarity: Similarity
+    negatives: bool = False
+
+    def __post_init__(self) -> None:
+        if self.similarity not in SIMILARITIES:
+            raise ValueError(_unknown_similarity(self.similarity))
+        object.__setattr__(self, "negatives", bool(self.negatives))
+
+    @classmethod
+    def parse(cls, text: str) -> Operator:
+        """Read `mse` or `mse +neg`, in any case and spacing; the paper's `N-MSE` is read as `nmse`."""
+        similarity, plus, negatives = (part.strip().lower() for part in text.partition("+"))
+        similarity = similarity.replace("-", "")
+        problems = []
+        if similarity not in SIMILARITIES:
+            problems.append(_unknown_similarity(similarity))
+        if plus and negatives not in ("neg", "negatives"):
+            problems.append(f"only +neg may follow the similarity of an operator, got '+{negatives}'")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return cls(cast("Similarity", similarity), bool(plus))
+
+    def __str__(self) -> str:
+        return f"{self.similarity} +neg" if self.negatives else self.similarity
+
+
+def _unknown_similarity(word: str) -> str:
+    question = did_you_mean(nearest(word, SIMILARITIES))
+    allowed = f"an operator is one of {', '.join(SIMILARITIES)}, each with or without +neg"
+    return f"{word!r} is not an operator" + (f"; {question}" if question else "") + f" ({allowed})"
+
+
+# The ten operators of the space: five similarities, each without and with negatives.
+OPERATORS: tuple[Operator, ...] = tuple(
+    Operator(similarity, negatives) for similarity in SIMILARITIES for negatives in (False, True)
+)
+# What the paper keeps after it pruned the space (section 3.2.1), hence the default everywhere.
+MSE = Operator("mse")

@@ -1,0 +1,45 @@
+"""The paper's loss rejection protocol (section 3.2.2): what makes a loss valid, and the error otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from a2ls._errors import BadInput
+from a2ls.space._elements import Element
+
+# The longest horizon of the paper's experiments.
+MAX_HORIZON = 10
+
+
+class InvalidLoss(BadInput):
+    """A text that is not a valid loss.
+
+    Attributes:
+        text: What was read.
+        reasons: Everything that is wrong with it.
+    """
+
+    def __init__(self, text: str, reasons: tuple[str, ...]) -> None:
+        # Both go to the base class, so that the error can be pickled back from a worker process.
+        super().__init__(text, reasons)
+        self.text = text
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        if len(self.reasons) == 1:
+            return f"{self.text!r} is not a valid loss: {self.reasons[0]}"
+        return f"{self.text!r} is not a valid loss:" + "".join(f"\n  - {reason}" for reason in self.reasons)
+
+
+def semantic_problems(
+    horizon: int, source: Sequence[Element], target: Sequence[Element], max_horizon: int
+) -> tuple[str, ...]:
+    """Every reason why a loss of these elements cannot be trained, in words; none if it can."""
+    problems = []
+    if all(element.kind != "s" for element in source):
+        problems.append("the source has no state, so no gradient reaches the encoder")
+    if not target:
+        problems.append("the target is empty, so there is nothing to predict")
+    if not 1 <= horizon <= max_horizon:
+        problems.append(f"the horizon {horizon} is outside 1..{max_horizon}")
+    return tuple(problems)
