@@ -1,0 +1,34 @@
+"""Environments as the agents see them: vectors in, actions in [-1, 1] out.
+
+Any Gymnasium id can be made, as can the dm_control tasks of the paper under their short names:
+
+    env = make_env(EnvironmentConfig(env="cheetah-run", action_repeat=4))
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(action)
+
+An environment that the agent cannot learn from is refused with `UnsuitableEnvironment`, which says why.
+Importing this package is cheap: the simulators are loaded when one of their environments is made.
+"""
+
+from a2ls.envs._actions import ActionScaler
+from a2ls.envs._agent_env import AgentEnv
+from a2ls.envs._config import EnvironmentConfig
+from a2ls.envs._errors import UnsuitableEnvironment
+from a2ls.envs._make import make_env
+from a2ls.envs._names import PAPER_TASKS, paper_task, resolve_id
+from a2ls.envs._observations import Flattener, visible_dimensions
+from a2ls.envs._rendering import prepare_rendering
+
+__all__ = [
+    "PAPER_TASKS",
+    "ActionScaler",
+    "AgentEnv",
+    "EnvironmentConfig",
+    "Flattener",
+    "UnsuitableEnvironment",
+    "make_env",
+    "paper_task",
+    "prepare_rendering",
+    "resolve_id",
+    "visible_dimensions",
+]

@@ -1,0 +1,120 @@
+"""Observations of any flattenable space as float32 vectors, and which of their dimensions the agent sees."""
+
+from collections.abc import Hashable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from a2ls.envs._errors import UnsuitableEnvironment
+
+RawObservation: TypeAlias = Any
+"""An observation as the environment gives it: an array, or a nesting of dictionaries and tuples of them."""
+
+
+class Flattener:
+    """Turns observations of one space into new float32 vectors of shape (size,).
+
+    The order is that of `gymnasium.spaces.flatten`: the parts of a Dict follow the order of the space, which
+    is alphabetical for dm_control, and each part is read row by row. Dictionaries and tuples of vectors, as
+    dm_control gives them, are copied part by part, which takes a third of the time.
+
+    Args:
+        space: The observation space of the environment.
+
+    Raises:
+        UnsuitableEnvironment: If the space is empty, holds an image or cannot be flattened.
+    """
+
+    size: int
+    """Length of the vectors."""
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        _refuse_images(space)
+        try:
+            self.size = spaces.flatdim(space)
+        except (ValueError, NotImplementedError) as error:
+            raise UnsuitableEnvironment(
+                f"The observation space {space} has no fixed size, so it cannot be made a vector."
+            ) from error
+        if self.size == 0:
+            raise UnsuitableEnvironment(f"The observation space {space} is empty: there is nothing to learn from.")
+        self._space = space
+        self._parts = _vector_parts(space)
+
+    def __call__(self, observation: RawObservation) -> NDArray[np.float32]:
+        """Return `observation` as a float32 vector of shape (size,) that shares no memory with it."""
+        try:
+            if self._parts is None:
+                # One array, or something nested: `flatten` copies.
+                flat: NDArray[Any] = spaces.flatten(self._space, observation)  # type: ignore[assignment]
+                if flat.shape != (self.size,):
+                    raise ValueError(f"it has {flat.size} values, the space {self.size}")
+                return flat.astype(np.float32, copy=False)
+            vector = np.empty(self.size, dtype=np.float32)
+            for key, place in self._parts:
+                vector[place] = observation[key]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise UnsuitableEnvironment(
+                f"The environment gave an observation outside its observation space {self._space}: {error}."
+            ) from error
+        return vector
+
+
+def visible_dimensions(size: int, hidden_share: float, seed: int) -> NDArray[np.intp]:
+    """Return the sorted indices of the dimensions that stay when a share of them is hidden.
+
+    Args:
+        size: Number of dimensions.
+        hidden_share: Share to hide, in [0, 1); `round(hidden_share * size)` dimensions go (3 of 17 for 0.2).
+        seed: Chooses which ones. With the same seed, a larger share hides the same dimensions and some more.
+
+    Returns:
+        Indices of shape (size - hidden,).
+
+    Raises:
+        UnsuitableEnvironment: If nothing would be left.
+    """
+    hidden = round(hidden_share * size)
+    if hidden >= size:
+        raise UnsuitableEnvironment(f"hidden_share {hidden_share} hides all {size} dimensions of the observation.")
+    order = np.random.default_rng(seed).permutation(size)
+    return np.sort(order[hidden:])
+
+
+def _vector_parts(space: spaces.Space[Any]) -> list[tuple[Hashable, slice]] | None:
+    """The key and place of each part, if the space is a Dict or Tuple of vectors and scalars."""
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return None
+    items = list(space.spaces.items()) if isinstance(space, spaces.Dict) else list(enumerate(space.spaces))
+    parts: list[tuple[Hashable, slice]] = []
+    start = 0
+    for key, part in items:
+        if not isinstance(part, spaces.Box) or len(part.shape) > 1:
+            return None
+        stop = start + spaces.flatdim(part)
+        parts.append((key, slice(start, stop)))
+        start = stop
+    return parts
+
+
+def _refuse_images(space: spaces.Space[Any]) -> None:
+    for leaf in _leaves(space):
+        is_grey_image = len(leaf.shape or ()) == 2 and leaf.dtype == np.uint8
+        if len(leaf.shape or ()) >= 3 or is_grey_image:
+            raise UnsuitableEnvironment(
+                f"The observation holds an image of shape {leaf.shape}; this agent reads vectors, pixels are "
+                "not supported yet."
+            )
+
+
+def _leaves(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
+    if isinstance(space, spaces.Dict):
+        for part in space.spaces.values():
+            yield from _leaves(part)
+    elif isinstance(space, spaces.Tuple):
+        for part in space.spaces:
+            yield from _leaves(part)
+    else:
+        yield space

@@ -1,0 +1,112 @@
+"""Tiny environments, registered on import as a user's would be."""
+
+# ruff: noqa: ARG002  (Gymnasium gives the signatures)
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+NAN = float("nan")
+
+
+class Counter(gymnasium.Env):
+    """Observes (step, 10 * step), rewards with the number of the step, and ends after `length` steps.
+
+    Keeps the actions it was given in `actions`.
+    """
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+
+    def __init__(self, length=6, by_time_limit=False, spoil=None, spoil_at=None, action_space=None):
+        self.action_space = action_space or spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self._length = length
+        self._by_time_limit = by_time_limit
+        self._spoil = spoil
+        self._spoil_at = spoil_at
+        self._step = 0
+        self.actions = []
+
+    def _observe(self):
+        observation = np.array([self._step, 10.0 * self._step])
+        if self._spoil == "observation" and self._step == self._spoil_at:
+            observation[1] = NAN
+        return observation
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._step = 0
+        return self._observe(), {}
+
+    def step(self, action):
+        self._step += 1
+        self.actions.append(action)
+        ends = self._step == self._length
+        reward = NAN if self._spoil == "reward" and self._step == self._spoil_at else float(self._step)
+        return self._observe(), reward, ends and not self._by_time_limit, ends and self._by_time_limit, {}
+
+
+class Samples(gymnasium.Env):
+    """Observes samples of any space; `raw` is the last of them."""
+
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, observation_space, observation=None):
+        self.observation_space = observation_space
+        self._observation = observation
+        self.raw = None
+
+    def _observe(self):
+        self.raw = self.observation_space.sample() if self._observation is None else self._observation
+        return self.raw
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self._observe(), {}
+
+    def step(self, action):
+        return self._observe(), 0.0, False, False, {}
+
+
+def _register(name, entry_point, **kwargs):
+    gymnasium.register(f"Toy/{name}-v0", entry_point=entry_point, kwargs=kwargs)
+
+
+_register("Counter", Counter)
+_register("TimeLimited", Counter, by_time_limit=True)
+_register("NaNAtReset", Counter, spoil="observation", spoil_at=0)
+_register("NaNObservation", Counter, spoil="observation", spoil_at=4)
+_register("NaNReward", Counter, spoil="reward", spoil_at=3)
+_register("Unbounded", Counter, action_space=spaces.Box(-np.inf, np.inf, (1,), np.float32))
+_register("IntegerActions", Counter, action_space=spaces.Box(0, 5, (1,), np.int64))
+_register(
+    "Matrix",
+    Counter,
+    action_space=spaces.Box(np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]]), dtype=np.float64),
+)
+_register("Image", Samples, observation_space=spaces.Box(0, 255, (8, 8, 3), np.uint8))
+_register(
+    "ImageWithin",
+    Samples,
+    observation_space=spaces.Dict(camera=spaces.Box(0, 255, (8, 8), np.uint8), speed=spaces.Box(0, 1)),
+)
+_register("Endless", Samples, observation_space=spaces.Sequence(spaces.Box(0, 1)))
+_register(
+    "Nested",
+    Samples,
+    observation_space=spaces.Dict(
+        gear=spaces.Discrete(3),
+        arm=spaces.Tuple((spaces.Box(-1, 1, (2, 2)), spaces.Box(-5, 5, (), np.float64))),
+    ),
+)
+_register(
+    "Pair",
+    Samples,
+    observation_space=spaces.Tuple((spaces.Box(-1, 1, ()), spaces.Box(-1, 1, (3,), np.float64))),
+)
+_register("TooLong", Samples, observation_space=spaces.Box(-1, 1, (3,)), observation=np.zeros(4, np.float32))
+_register(
+    "MissingPart",
+    Samples,
+    observation_space=spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Box(-1, 1, (1,))),
+    observation={"a": np.zeros(3, np.float32)},
+)

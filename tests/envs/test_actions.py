@@ -1,0 +1,64 @@
+"""Actions in [-1, 1] reach the environment within its bounds."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from a2ls.envs import ActionScaler, EnvironmentConfig, UnsuitableEnvironment, make_env
+
+
+def test_unit_bounds_pass_unchanged_and_clipped():
+    scale = ActionScaler(spaces.Box(-1.0, 1.0, (4,), np.float64))
+    scaled = scale(np.array([-3.0, -0.25, 0.5, 1.5], dtype=np.float32))
+    assert scaled.dtype == np.float64
+    np.testing.assert_array_equal(scaled, [-1.0, -0.25, 0.5, 1.0])
+
+
+def test_uneven_bounds_are_met_exactly():
+    low, high = np.array([-1.0, 0.1, -7.0]), np.array([1.1, 0.3, -5.0])
+    scale = ActionScaler(spaces.Box(low, high, dtype=np.float64))
+    np.testing.assert_array_equal(scale(np.full(3, -1, np.float32)), low)
+    np.testing.assert_array_equal(scale(np.full(3, 1, np.float32)), high)
+    np.testing.assert_allclose(scale(np.zeros(3, np.float32)), [0.05, 0.2, -6.0], rtol=1e-15)
+
+
+def test_pendulum_is_driven_over_its_whole_torque():
+    env = make_env(EnvironmentConfig(env="Pendulum-v1", action_repeat=1))
+    reference = gymnasium.make("Pendulum-v1")
+    env.reset(seed=1)
+    reference.reset(seed=1)
+    for action in (-1.0, 0.75, 0.1, 1.0):
+        observation, reward, *_ = env.step(np.array([action], np.float32))
+        expected, expected_reward, *_ = reference.step(np.array([2 * action], np.float32))
+        np.testing.assert_array_equal(observation, expected)
+        assert reward == expected_reward
+
+
+def test_actions_of_other_shapes_are_vectors_for_the_agent():
+    env = make_env(EnvironmentConfig(env="a2ls_toy_envs:Toy/Matrix-v0", action_repeat=1))
+    assert env.action_space == spaces.Box(-1.0, 1.0, (4,), np.float32)
+    env.reset(seed=0)
+    env.step(np.array([-1, 0, 1, 0.5], np.float32))
+    np.testing.assert_array_equal(env.unwrapped.actions, [[[0.0, 1.0], [3.0, 3.0]]])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("CartPole-v1", r"Discrete\(2\); SAC needs a continuous Box action space"),
+        ("a2ls_toy_envs:Toy/IntegerActions-v0", "SAC needs a continuous Box action space"),
+        ("a2ls_toy_envs:Toy/Unbounded-v0", "is unbounded"),
+    ],
+)
+def test_unsuitable_action_spaces(name, message):
+    with pytest.raises(UnsuitableEnvironment, match=message):
+        make_env(EnvironmentConfig(env=name))
+
+
+def test_wrong_actions_are_blamed_on_the_agent():
+    scale = ActionScaler(spaces.Box(-1.0, 1.0, (2,), np.float32))
+    with pytest.raises(ValueError, match=r"shape \(1, 2\), but must have shape \(2,\)"):
+        scale(np.zeros((1, 2), np.float32))
+    with pytest.raises(ValueError, match="the agent has diverged"):
+        scale(np.array([0, np.nan], np.float32))
