@@ -1,0 +1,6 @@
+"""Agents: networks and updates. Nothing here knows environments or files."""
+
+from a2ls.agents._config import SACConfig
+from a2ls.agents._sac import SAC, Transitions
+
+__all__ = ["SAC", "SACConfig", "Transitions"]

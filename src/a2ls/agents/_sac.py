@@ -1,0 +1,212 @@
+"""Soft Actor-Critic with an optional auxiliary loss on its encoder: the paper's agent.
+
+One update is a critic step; every second time an actor and temperature step and a move of the targets; then a step of
+the auxiliary loss on sequences of its own. The critic and the auxiliary loss train the encoder; the actor has a head
+of its own on layers that it does not train.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from a2ls.agents._adam import Adam
+from a2ls.agents._config import SACConfig
+from a2ls.agents._networks import Actor, TwinCritic, initialise
+from a2ls.auxiliary import AuxiliaryLoss, Sequences, make_encoder
+from a2ls.space import Loss
+
+Metrics = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """A batch of B transitions."""
+
+    observations: Tensor
+    """(B, observation_dim)"""
+    actions: Tensor
+    """(B, action_dim), in [-1, 1]"""
+    rewards: Tensor
+    """(B,)"""
+    next_observations: Tensor
+    """(B, observation_dim)"""
+    continues: Tensor
+    """(B,): 0 where the task ended, 1 elsewhere, the end by a time limit included"""
+
+
+class SAC(nn.Module):
+    """The agent: `act` chooses actions, `update` learns from a batch.
+
+    Args:
+        observation_dim: Length of an observation.
+        action_dim: Length of an action.
+        config: Networks and learning.
+        loss: The auxiliary loss, or None for the plain agent.
+        seed: Determines the initial weights and all noise of the policy.
+        device: Where the networks are.
+    """
+
+    def __init__(
+        self,
+        observation_dim: int,
+        action_dim: int,
+        config: SACConfig,
+        loss: Loss | None = None,
+        *,
+        seed: int = 0,
+        device: str | torch.device = "cpu",
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.device = torch.device(device)
+        self.updates = 0
+        self.target_entropy = -float(action_dim)
+        # Layers are initialised from torch's global generator: seed it for them, and leave it as it was.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.encoder = make_encoder(
+                config.encoder, observation_dim, layers=config.encoder_layers, mlp_width=config.hidden
+            )
+            feature_dim = self.encoder.feature_dim
+            self.actor_encoder = copy.deepcopy(self.encoder)
+            self.actor = Actor(feature_dim, action_dim, config.hidden)
+            self.critic = TwinCritic(feature_dim, action_dim, config.hidden)
+            for network in (self.encoder, self.actor_encoder, self.actor, self.critic):
+                initialise(network)
+            if config.actor_encoder == "shared":
+                self.actor_encoder.body = self.encoder.body
+            self.auxiliary: AuxiliaryLoss | None = None
+            if loss is not None:
+                self.auxiliary = AuxiliaryLoss(
+                    loss,
+                    feature_dim,
+                    action_dim,
+                    predictor=config.predictor,
+                    predictor_hidden=config.predictor_hidden,
+                )
+        self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
+        self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(config.initial_temperature)))
+        self.to(self.device)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self._make_optimizers()
+
+    def _make_optimizers(self) -> None:
+        rate = self.config.learning_rate
+        encoder = list(self.encoder.parameters())
+        critic = list(self.critic.parameters())
+        self.critic_optimizer = Adam([*encoder, *critic], rate)
+        self.actor_optimizer = Adam([*self.actor_encoder.head.parameters(), *self.actor.parameters()], rate)
+        self.temperature_optimizer = Adam(
+            [self.log_temperature], self.config.temperature_learning_rate, betas=(0.5, 0.999)
+        )
+        self.auxiliary_optimizer: Adam | None = None
+        if self.auxiliary is not None:
+            # With moments of its own for the encoder: the scales of the two losses' gradients have nothing in common.
+            self.auxiliary_optimizer = Adam([*encoder, *self.auxiliary.parameters()], rate)
+        self._actor_parameters = [*self.actor_optimizer.parameters, self.log_temperature]
+        self._targets = [
+            (self.config.critic_tau, list(self.target_critic.parameters()), critic),
+            (self.config.encoder_tau, list(self.target_encoder.parameters()), encoder),
+        ]
+
+    @torch.no_grad()
+    def act(self, observations: Tensor, *, deterministic: bool) -> Tensor:
+        """Actions (B, action_dim) for observations (B, observation_dim), on the agent's device."""
+        features = self._actor_features(observations)
+        if deterministic:
+            return self.actor.mean_action(features)
+        return self.actor.sample(features, self.generator)[0]
+
+    def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
+        """Learn from a batch, and from sequences if there is an auxiliary loss; returns each loss as a scalar."""
+        metrics = self._update_critic(batch)
+        if self.updates % self.config.actor_every == 0:
+            metrics |= self._update_actor(batch.observations)
+        if self.updates % self.config.target_every == 0:
+            self._move_targets()
+        if sequences is not None:
+            metrics |= self._update_auxiliary(sequences)
+        self.updates += 1
+        return metrics
+
+    def _actor_features(self, observations: Tensor) -> Tensor:
+        with torch.no_grad():
+            body = self.actor_encoder.body(observations)
+        features: Tensor = self.actor_encoder.head(body)
+        return features
+
+    def _update_critic(self, batch: Transitions) -> Metrics:
+        with torch.no_grad():
+            features = self._actor_features(batch.next_observations)
+            next_actions, log_probabilities = self.actor.sample(features, self.generator)
+            target_features = self.target_encoder(batch.next_observations)
+            next_values = self.target_critic(target_features, next_actions).amin(dim=0)
+            next_values -= self.log_temperature.exp() * log_probabilities
+            targets = torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
+        values = self.critic(self.encoder(batch.observations), batch.actions)
+        # The sum of both critics' mean squared errors.
+        loss = F.mse_loss(values, targets.expand_as(values)) * len(values)
+        _backward(loss)
+        self.critic_optimizer.step()
+        return {"critic_loss": loss.detach(), "value": values.detach().mean()}
+
+    def _update_actor(self, observations: Tensor) -> Metrics:
+        with torch.no_grad():
+            features = self.encoder(observations)
+        actions, log_probabilities = self.actor.sample(self._actor_features(observations), self.generator)
+        values = self.critic(features, actions).amin(dim=0)
+        temperature = self.log_temperature.exp()
+        actor_loss = (temperature.detach() * log_probabilities - values).mean()
+        entropy = -log_probabilities.detach().mean()
+        temperature_loss = temperature * (entropy - self.target_entropy)
+        # The two share no parameter, so one backward pass serves both; the critic's gradients are not computed.
+        _backward(actor_loss + temperature_loss, self._actor_parameters)
+        self.actor_optimizer.step()
+        self.temperature_optimizer.step()
+        return {"actor_loss": actor_loss.detach(), "entropy": entropy, "temperature": temperature.detach()}
+
+    def _update_auxiliary(self, sequences: Sequences) -> Metrics:
+        if self.auxiliary is None or self.auxiliary_optimizer is None:
+            raise ValueError("sequences were given to an agent without an auxiliary loss")
+        loss: Tensor = self.auxiliary(sequences, self.encoder, self.target_encoder)
+        _backward(self.config.auxiliary_weight * loss)
+        self.auxiliary_optimizer.step()
+        return {"auxiliary_loss": loss.detach()}
+
+    @torch.no_grad()
+    def _move_targets(self) -> None:
+        for tau, targets, sources in self._targets:
+            for target, source in zip(targets, sources, strict=True):
+                target.lerp_(source, tau)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """What the parameters do not hold: optimisers, noise and the number of updates. Part of `state_dict()`."""
+        return {
+            "updates": self.updates,
+            "generator": self.generator.get_state(),
+            "optimizers": [optimizer.state_dict() for optimizer in self._optimizers()],
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restore what `get_extra_state` returned. Part of `load_state_dict()`."""
+        self.updates = state["updates"]
+        self.generator.set_state(state["generator"].cpu())
+        for optimizer, saved in zip(self._optimizers(), state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+
+    def _optimizers(self) -> list[Adam]:
+        optimizers = [self.critic_optimizer, self.actor_optimizer, self.temperature_optimizer]
+        return optimizers if self.auxiliary_optimizer is None else [*optimizers, self.auxiliary_optimizer]
+
+
+def _backward(loss: Tensor, inputs: list[Tensor] | None = None) -> None:
+    """Gradients of the loss, for `inputs` alone where they are named."""
+    torch.autograd.backward(loss, inputs=inputs)
