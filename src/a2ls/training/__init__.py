@@ -1,0 +1,41 @@
+"""The inner loop of the search: `train` an agent with a loss and get its learning curve.
+
+    >>> curve = train(preset("fast", "cheetah-run"), named_loss("a2-winner"), seed=0)
+    >>> curve.aulc
+
+`Training` is the same loop as an object that can be watched, saved and taken up again; `run_in_folder` keeps one on
+disk, where it survives a kill at any instant.
+"""
+
+from a2ls.training._config import TrainConfig
+from a2ls.training._curve import Curve, CurvePoint
+from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
+from a2ls.training._presets import AgentName, PresetName, preset, with_agent
+from a2ls.training._replay import Replay, SequenceNeeds
+from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
+from a2ls.training._training import Diverged, Training, train
+
+__all__ = [
+    "DEFAULT_CHECKPOINT_SECONDS",
+    "NO_LOSS",
+    "AgentName",
+    "Curve",
+    "CurvePoint",
+    "Diverged",
+    "NotARun",
+    "PresetName",
+    "Replay",
+    "Result",
+    "RunFolder",
+    "SequenceNeeds",
+    "TrainConfig",
+    "TrainJob",
+    "Training",
+    "loss_text",
+    "parse_loss",
+    "preset",
+    "read_job",
+    "run_in_folder",
+    "train",
+    "with_agent",
+]

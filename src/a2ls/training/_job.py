@@ -1,0 +1,75 @@
+"""One training to do: configuration, loss and seed, and its file form."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from a2ls._errors import BadInput
+from a2ls.space import Loss, find_loss
+from a2ls.training._config import TrainConfig
+from a2ls.training._presets import preset
+from a2ls.training._settings import to_mapping, with_mapping
+
+NO_LOSS = "none"
+_JOB_KEYS = ("loss", "seed", "preset")
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """What `train` is called with."""
+
+    config: TrainConfig
+    loss: Loss | None
+    seed: int
+
+    def to_toml(self) -> str:
+        """The job as TOML; `read_job` gives it back."""
+        return tomli_w.dumps({"loss": loss_text(self.loss), "seed": self.seed, **to_mapping(self.config)})
+
+
+def loss_text(loss: Loss | None) -> str:
+    """The text form of a loss, or `none`."""
+    return NO_LOSS if loss is None else str(loss)
+
+
+def parse_loss(text: str) -> Loss | None:
+    """The loss of this name or text form; None for `none`."""
+    return None if text.strip().lower() == NO_LOSS else find_loss(text)
+
+
+def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
+    """Read a job from a TOML file.
+
+    Besides the fields of `TrainConfig` (`environment` and `agent` are tables) the file may hold `loss`, `seed` and
+    `preset`. What it leaves out comes from the preset it names, or else from `base`, or else from `fast`.
+
+    Raises:
+        BadInput: If the file cannot be read, or has an unknown key or a wrong value.
+    """
+    try:
+        mapping = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+    try:
+        return _job(mapping, base or TrainJob(preset("fast"), None, 0))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _job(mapping: dict[str, Any], base: TrainJob) -> TrainJob:
+    config = base.config
+    if "preset" in mapping:
+        config = preset(mapping.pop("preset"), mapping.get("environment", {}).get("env", config.environment.env))
+    loss, seed = mapping.pop("loss", loss_text(base.loss)), mapping.pop("seed", base.seed)
+    if not isinstance(loss, str):
+        raise BadInput(f"loss is {loss!r}, but must be a name, a text form or 'none'")
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise BadInput(f"seed is {seed!r}, but must be a whole number that is not negative")
+    return TrainJob(with_mapping(config, mapping, others=_JOB_KEYS), parse_loss(loss), seed)

@@ -1,0 +1,68 @@
+"""Configurations as TOML: every field by its name, groups as tables, unknown keys refused with the nearest known."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from a2ls._errors import BadInput
+from a2ls._suggest import did_you_mean, nearest
+
+T = TypeVar("T")
+
+
+def to_mapping(settings: Any) -> dict[str, Any]:
+    """The fields of a dataclass, groups as nested mappings, without those that are None (TOML has no such value)."""
+    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    return {
+        name: to_mapping(value) if dataclasses.is_dataclass(value) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", others: tuple[str, ...] = ()) -> T:
+    """The dataclass with the fields that the mapping names replaced.
+
+    Args:
+        settings: The dataclass; its fields may be dataclasses themselves.
+        mapping: New values; nested where the field is a dataclass.
+        group: Where the settings stand in a larger one, for messages.
+        others: Keys that are read elsewhere, to be suggested too.
+
+    Raises:
+        BadInput: For an unknown key, naming the nearest known ones, or for a value of the wrong type.
+    """
+    hints = get_type_hints(type(settings))
+    changes: dict[str, Any] = {}
+    for key, value in mapping.items():
+        name = f"{group}.{key}" if group else key
+        if key not in hints:
+            allowed = (*others, *hints)
+            hint = did_you_mean(nearest(key, allowed)) or f"allowed are {', '.join(allowed)}"
+            raise BadInput(f"unknown key {name!r}: {hint}")
+        current = getattr(settings, key)
+        if not dataclasses.is_dataclass(current):
+            changes[key] = _checked(name, value, hints[key])
+        elif isinstance(value, Mapping):
+            changes[key] = with_mapping(current, value, group=name)
+        else:
+            raise BadInput(f"{name} is a group of settings, but got {value!r}")
+    return dataclasses.replace(settings, **changes)  # type: ignore[type-var]
+
+
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise BadInput(f"{name} is {value!r}, but must be one of {', '.join(map(repr, get_args(hint)))}")
+        return value
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
+        return _checked(name, value, hint)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise BadInput(f"{name} is {value!r}, but must be of type {hint.__name__}")
+    return value

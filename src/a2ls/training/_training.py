@@ -1,0 +1,223 @@
+"""The inner loop: environment, replay, update, evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from a2ls.agents import SAC
+from a2ls.envs import AgentEnv, make_env
+from a2ls.space import Loss
+from a2ls.training import _seeds as seeds
+from a2ls.training._config import TrainConfig
+from a2ls.training._curve import Curve, CurvePoint
+from a2ls.training._evaluation import evaluate
+from a2ls.training._replay import Replay, SequenceNeeds
+
+OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
+Vectors = NDArray[np.float32]
+
+
+class Diverged(RuntimeError):
+    """The networks of a run are no longer finite."""
+
+    def __init__(self, step: int, metrics: dict[str, float], curve: Curve) -> None:
+        broken = [f"{name} is {value}" for name, value in metrics.items() if not np.isfinite(value)]
+        super().__init__(
+            f"the run diverged at step {step:,}: the policy's action is not finite"
+            + (f" ({', '.join(broken)})" if broken else "")
+        )
+        self.step = step
+        self.curve = curve
+        """The evaluations before it diverged."""
+
+
+def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEvaluation | None = None) -> Curve:
+    """Train an agent with an auxiliary loss, or with none, and return its learning curve.
+
+    The same arguments give the same curve, bit for bit, on one machine with one thread (`torch.set_num_threads(1)`).
+    Nothing is written anywhere.
+
+    Args:
+        config: All settings; `preset("fast")` is a good start.
+        loss: The auxiliary loss, or None for the plain agent.
+        seed: Determines everything that is random.
+        on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
+
+    Raises:
+        Diverged: If the networks are no longer finite; its `curve` has the evaluations until then.
+    """
+    training = Training(config, loss, seed)
+    try:
+        return training.run(on_evaluation=on_evaluation)
+    finally:
+        training.close()
+
+
+class Training:
+    """A training that can be watched, saved at the start of any episode, and taken up again.
+
+    `train` is all that most callers need.
+    """
+
+    def __init__(self, config: TrainConfig, loss: Loss | None, seed: int) -> None:
+        self.config = config
+        self.loss = loss
+        self.seed = seed
+        self.env = make_env(config.environment)
+        self.agent = SAC(
+            self.env.observation_dim,
+            self.env.action_dim,
+            config.agent,
+            loss,
+            seed=seeds.derived_seed(seed, seeds.AGENT),
+            device=config.device,
+        )
+        self.replay = Replay(
+            min(config.replay_capacity, config.decisions),
+            self.env.observation_dim,
+            self.env.action_dim,
+            self.agent.device,
+        )
+        self.curve = Curve()
+        self.decisions = 0
+        self.episode = 0
+        self.updates_without_sequences = 0
+        """Updates that left out the auxiliary loss because no episode was long enough for it."""
+        self._needs = None if loss is None else SequenceNeeds(loss)
+        self._exploration = np.random.default_rng(seeds.derived_seed(seed, seeds.EXPLORATION))
+        self._sampling = np.random.default_rng(seeds.derived_seed(seed, seeds.REPLAY))
+        self._metrics: dict[str, torch.Tensor] = {}
+        self._evaluation_envs: list[AgentEnv] = []
+
+    @property
+    def step(self) -> int:
+        """Environment steps taken so far."""
+        return self.decisions * self.config.environment.action_repeat
+
+    @property
+    def finished(self) -> bool:
+        """Whether all decisions of the configuration are taken."""
+        return self.decisions >= self.config.decisions
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The losses and other figures of the last updates."""
+        return {name: float(value) for name, value in self._metrics.items()}
+
+    def run(
+        self,
+        *,
+        on_evaluation: OnEvaluation | None = None,
+        on_decision: Callable[[Training], None] | None = None,
+        on_episode: Callable[[Training], None] | None = None,
+    ) -> Curve:
+        """Train to the end from wherever the training stands, and return the curve.
+
+        Args:
+            on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
+            on_decision: Called after each decision and its update.
+            on_episode: Called before each episode: the moments at which `state_dict` may be taken.
+        """
+        evaluation_decisions = self.config.evaluation_decisions()
+        ended = True
+        while not self.finished:
+            if ended:
+                if on_episode is not None:
+                    on_episode(self)
+                episode_seed = seeds.derived_seed(self.seed, seeds.TRAINING_EPISODE, self.episode)
+                observation, _ = self.env.reset(seed=episode_seed)
+            observation, ended = self._decide(observation)
+            if self.decisions > self.config.initial_steps:
+                self._update()
+            if on_decision is not None:
+                on_decision(self)
+            if self.decisions == evaluation_decisions[len(self.curve.points)]:
+                point = self._evaluate()
+                if on_evaluation is not None and on_evaluation(point) == "stop":
+                    self.episode += not ended  # An episode broken off here is over: none goes on under its number.
+                    break
+        return self.curve
+
+    def _decide(self, observation: Vectors) -> tuple[Vectors, bool]:
+        """Take one decision; returns the next observation and whether the episode ended with it."""
+        if self.decisions < self.config.initial_steps:
+            action = self._exploration.uniform(-1, 1, self.env.action_dim).astype(np.float32)
+        else:
+            action = self._act(observation[None], deterministic=False)[0]
+        following, reward, terminated, truncated, _ = self.env.step(action)
+        self.replay.add(observation, action, reward, following, terminated=terminated, episode=self.episode)
+        self.decisions += 1
+        self.episode += terminated or truncated
+        return following, terminated or truncated
+
+    def _update(self) -> None:
+        batch = self.replay.sample_transitions(self.config.batch_size, self._sampling)
+        sequences = None
+        if self._needs is not None:
+            sequences = self.replay.sample_sequences(self.config.batch_size, self._needs, self._sampling)
+            self.updates_without_sequences += sequences is None
+        self._metrics |= self.agent.update(batch, sequences)
+
+    def _evaluate(self) -> CurvePoint:
+        episodes = range(self.config.evaluation_episodes)
+        if not self._evaluation_envs:
+            self._evaluation_envs = [make_env(self.config.environment) for _ in episodes]
+        index = len(self.curve.points)
+        returns = evaluate(
+            lambda observations: self._act(observations, deterministic=True),
+            self._evaluation_envs,
+            [seeds.derived_seed(self.seed, seeds.EVALUATION_EPISODE, index, episode) for episode in episodes],
+        )
+        point = CurvePoint(self.step, returns)
+        self.curve = self.curve.with_point(point)
+        return point
+
+    def _act(self, observations: Vectors, *, deterministic: bool) -> Vectors:
+        on_device = torch.from_numpy(observations).to(self.agent.device)
+        actions: Vectors = self.agent.act(on_device, deterministic=deterministic).cpu().numpy()
+        if not np.isfinite(actions).all():
+            raise Diverged(self.step, self.metrics, self.curve)
+        return actions
+
+    def policy(self, observation: Vectors) -> Vectors:
+        """The deterministic action (action_dim,) for an observation (observation_dim,)."""
+        action: Vectors = self._act(observation[None], deterministic=True)[0]
+        return action
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that `load_state_dict` needs to go on exactly as this training would.
+
+        Only between episodes, since an environment's own state cannot be saved in general: each episode starts from
+        a seed that depends on its number alone.
+        """
+        return {
+            "agent": self.agent.state_dict(),
+            "replay": self.replay.state_dict(),
+            "curve": self.curve.to_csv(),
+            "decisions": self.decisions,
+            "episode": self.episode,
+            "updates_without_sequences": self.updates_without_sequences,
+            "exploration": self._exploration.bit_generator.state,
+            "sampling": self._sampling.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned for the same configuration, loss and seed."""
+        self.agent.load_state_dict(state["agent"])
+        self.replay.load_state_dict(state["replay"])
+        self.curve = Curve.from_csv(state["curve"])
+        self.decisions = state["decisions"]
+        self.episode = state["episode"]
+        self.updates_without_sequences = state["updates_without_sequences"]
+        self._exploration.bit_generator.state = state["exploration"]
+        self._sampling.bit_generator.state = state["sampling"]
+
+    def close(self) -> None:
+        """Free the environments."""
+        for env in (self.env, *self._evaluation_envs):
+            env.close()

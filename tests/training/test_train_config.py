@@ -1,0 +1,142 @@
+"""Settings of a training: what is refused, when it evaluates, and the paper's numbers."""
+
+import dataclasses
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2ls.envs import EnvironmentConfig
+from a2ls.training import TrainConfig, preset, with_agent
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity"]
+)
+@pytest.mark.parametrize("value", [0, -3])
+def test_a_number_below_one_is_refused_with_its_name_and_value(name, value):
+    with pytest.raises(ValueError, match=f"^{name} is {value}, but must be at least 1$"):
+        TrainConfig(**{name: value})
+
+
+@pytest.mark.parametrize("steps", [-5, 0, 19])
+def test_fewer_decisions_than_evaluations_are_refused(steps):
+    with pytest.raises(ValueError, match=rf"steps is {steps}, which is -?\d+ decisions .* repeat of 4: too few for 5"):
+        TrainConfig(steps=steps)
+    assert TrainConfig(steps=20).decisions == 5
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"device is 'gpu', but must be one of cpu, cuda, mps"):
+        TrainConfig(device="gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match=r"device is 'cuda:1', which this machine.*available: cpu"):
+            TrainConfig(device="cuda:1")
+
+
+@given(st.integers(1, 5000), st.integers(1, 60), st.integers(1, 8))
+def test_evaluations_are_evenly_spaced_and_the_last_is_at_the_end(decisions, evaluations, repeat):
+    if decisions < evaluations:
+        return
+    config = TrainConfig(
+        environment=EnvironmentConfig(action_repeat=repeat),
+        steps=decisions * repeat + repeat - 1,
+        evaluations=evaluations,
+    )
+    at = (0, *config.evaluation_decisions())
+    assert len(at) == evaluations + 1
+    assert at[-1] == config.decisions == decisions
+    gaps = [b - a for a, b in itertools.pairwise(at)]
+    assert min(gaps) >= 1
+    assert max(gaps) - min(gaps) <= 1
+
+
+# The paper's table of hyper-parameters for vectors, line by line, with the lengths of its search (appendix D.5).
+PAPER_TABLE = {
+    "replay_capacity": 100_000,
+    "initial_steps": 1000,
+    "environment.action_repeat": 4,
+    "agent.hidden": 1024,
+    "agent.predictor_hidden": 256,
+    "evaluation_episodes": 10,
+    "agent.temperature_learning_rate": 1e-4,
+    "batch_size": 512,
+    "agent.auxiliary_weight": 1.0,
+    "agent.critic_tau": 0.01,
+    "agent.target_every": 2,
+    "agent.encoder": "dense",
+    "agent.encoder_layers": 1,
+    "agent.encoder_tau": 0.05,
+    "agent.discount": 0.99,
+    "agent.initial_temperature": 0.1,
+    "agent.predictor": "paper",
+    "agent.actor_every": 2,
+    "evaluations": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("env", "rate", "points"),
+    [
+        ("cheetah-run", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
+        ("Cheetah-Run", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
+        ("dm_control/cheetah-run-v0", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
+        ("hopper-hop", 1e-3, [300_000, 600_000, 900_000, 1_200_000, 1_500_000]),
+        ("quadruped-run", 1e-3, [300_000, 600_000, 900_000, 1_200_000, 1_500_000]),
+    ],
+)
+def test_paper_vector_has_the_numbers_of_the_paper(env, rate, points):
+    config = preset("paper-vector", env)
+    values = dataclasses.asdict(config)
+    flat = {f"{a}.{b}": v for a in ("environment", "agent") for b, v in values[a].items()} | values
+    assert {name: flat[name] for name in PAPER_TABLE} == PAPER_TABLE
+    assert config.agent.learning_rate == rate
+    assert [4 * decision for decision in config.evaluation_decisions()] == points
+    assert config.environment.env == env
+    assert config.environment.hidden_share == 0
+
+
+def test_the_agent_of_the_paper_has_its_layers_and_adams():
+    from a2ls.agents import SAC
+    from a2ls.space import named_loss
+
+    agent = SAC(17, 6, preset("paper-vector").agent, named_loss("a2-winner"))
+    features = 17 + 40
+    assert agent.encoder.feature_dim == features
+    assert agent.critic.first.weight.shape == (2, features + 6, 1024)
+    assert agent.critic.second.weight.shape == (2, 1024, 1024)
+    assert [layer.out_features for layer in agent.actor.trunk[::2]] == [1024, 1024, 12]
+    assert agent.auxiliary.predictor[0].out_features == 256
+    assert agent.temperature_optimizer.betas == (0.5, 0.999)
+    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, agent.auxiliary_optimizer):
+        assert (optimizer.rate, optimizer.betas) == (2e-4, (0.9, 0.999))
+    assert agent.temperature_optimizer.rate == 1e-4
+
+
+def test_the_fast_preset():
+    config = preset("fast", "walker-walk")
+    assert (config.environment.env, config.environment.action_repeat) == ("walker-walk", 4)
+    assert (config.steps, config.batch_size, config.agent.hidden, config.agent.learning_rate) == (
+        40_000,
+        128,
+        256,
+        1e-3,
+    )
+    assert [4 * decision for decision in config.evaluation_decisions()] == [8000, 16000, 24000, 32000, 40000]
+
+
+def test_an_agent_by_name_changes_nothing_but_the_encoder():
+    config = preset("fast")
+    identity = with_agent(config, "sac-identity")
+    assert identity.agent == dataclasses.replace(config.agent, encoder="identity")
+    assert dataclasses.replace(identity, agent=config.agent) == config
+    assert with_agent(identity, "sac") == config
+
+
+def test_unknown_names_are_refused_with_those_there_are():
+    with pytest.raises(ValueError, match=r"no preset 'slow'; allowed are fast, paper-vector"):
+        preset("slow")
+    with pytest.raises(ValueError, match=r"no agent 'ppo'; allowed are sac, sac-identity"):
+        with_agent(preset("fast"), "ppo")
