@@ -1,0 +1,7 @@
+"""`python -m a2ls` is the command `a2ls`."""
+
+import sys
+
+from a2ls.cli import main
+
+sys.exit(main())

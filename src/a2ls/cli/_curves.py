@@ -1,0 +1,33 @@
+"""`a2ls curves`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from a2ls.cli.curves_view import LabelledCurve, curves_table
+from a2ls.cli.training_view import run_label
+from a2ls.training import RunFolder
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Show the learning curves of runs side by side: score at each evaluation, and the AULC."""
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders that `a2ls train` wrote."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    chosen = tyro.cli(Arguments, prog="a2ls curves", args=arguments)
+    Console().print(curves_table([_labelled(RunFolder.open(path)) for path in chosen.folders]))
+
+
+def _labelled(folder: RunFolder) -> LabelledCurve:
+    return LabelledCurve(run_label(folder.read_job()), folder.read_curve())

@@ -1,0 +1,68 @@
+"""Finding the command that was typed, and turning expected errors into one line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from rich.console import Console
+from rich.table import Table
+
+from a2ls._errors import BadInput
+from a2ls._suggest import did_you_mean, nearest
+from a2ls.cli._errors import Failure
+
+# Name -> what it does. Each lives in the module of its name and is imported when it is typed, so that commands
+# which train nothing do not wait for torch.
+COMMANDS = {
+    "train": "Train an agent with an auxiliary loss, or with none.",
+    "losses": "List the named losses, or draw one.",
+    "curves": "Show the learning curves of runs side by side.",
+    "quickstart": "A short training with and without A2-winner, compared.",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0 fine, 1 the run failed, 2 bad input, 130 interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        _print_help()
+        return 0
+    if arguments[0] == "--version":
+        print(f"a2ls {version('a2ls')}")
+        return 0
+    name = arguments[0]
+    if name not in COMMANDS:
+        hint = did_you_mean(nearest(name, COMMANDS)) or f"allowed are {', '.join(COMMANDS)}"
+        return _fail("a2ls", f"unknown command {name!r}: {hint}", 2)
+    return _run(name, arguments[1:])
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    command = importlib.import_module(f"a2ls.cli._{name}")
+    try:
+        command.run(arguments)
+    except BadInput as error:
+        return _fail(f"a2ls {name}", str(error), 2)
+    except Failure as failure:
+        return _fail(f"a2ls {name}", str(failure), 1)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _fail(prefix: str, message: str, code: int) -> int:
+    print(f"{prefix}: error: {message}", file=sys.stderr)
+    return code
+
+
+def _print_help() -> None:
+    console = Console(highlight=False)
+    console.print("[bold]a2ls[/] searches auxiliary losses for reinforcement learning.\n")
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for name, about in COMMANDS.items():
+        table.add_row(f"a2ls [bold]{name}[/]", about)
+    console.print(table)
+    console.print("\nEach has a --help. Try first:  a2ls quickstart")

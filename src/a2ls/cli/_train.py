@@ -1,0 +1,166 @@
+"""`a2ls train`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, get_args
+
+import torch
+import tyro
+from rich.console import Console
+
+from a2ls._errors import BadInput
+from a2ls.cli._errors import Failure
+from a2ls.cli.curves_view import LabelledCurve, curves_table
+from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
+from a2ls.envs import make_env
+from a2ls.training import (
+    DEFAULT_CHECKPOINT_SECONDS,
+    NO_LOSS,
+    AgentName,
+    Diverged,
+    PresetName,
+    Result,
+    RunFolder,
+    TrainConfig,
+    TrainJob,
+    loss_text,
+    parse_loss,
+    preset,
+    read_job,
+    run_in_folder,
+    with_agent,
+)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train an agent with an auxiliary loss, or with none, and keep everything in a folder.
+
+    Settings are taken from the preset, then from the file of --config, then from the agent, then from the options.
+    The defaults below are those of the preset that was chosen. Some lines to start from:
+
+        a2ls train --env cheetah-run --loss a2-winner
+        a2ls train --env Pendulum-v1 --action-repeat 1 --steps 20000 --loss "s0 a0 -> s1"
+        a2ls train --env walker-walk --preset paper-vector --loss none --agent sac-identity
+        a2ls train --resume runs/cheetah-run-a2-winner-seed0
+    """
+
+    settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
+
+    loss: str = NO_LOSS
+    """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", or `none` for the plain agent."""
+
+    seed: int = 0
+    """Determines everything that is random."""
+
+    preset: PresetName = "fast"
+    """Where settings come from that nothing else sets: `fast` (about a minute on one core) or the paper's."""
+
+    agent: AgentName | None = None
+    """`sac` (with the paper's encoder) or `sac-identity` (with none): a short form of --encoder."""
+
+    config: Path | None = None
+    """A TOML file with settings, such as the config.toml of an earlier run."""
+
+    out: Path | None = None
+    """The folder for the run; a new one below runs/ if not given."""
+
+    resume: Path | None = None
+    """Go on with the run in this folder; it knows its own settings."""
+
+    video: bool = False
+    """Record an episode of the trained agent as video.mp4 in the folder."""
+
+    checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS
+    """How much time a kill may cost: the run is saved this often, between episodes."""
+
+    threads: int = 1
+    """Threads of the one training; several trainings at once are faster with one each."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    base = _base_job(arguments)
+    defaults = Arguments(settings=base.config, loss=loss_text(base.loss), seed=base.seed)
+    chosen = tyro.cli(
+        tyro.conf.OmitArgPrefixes[tyro.conf.DisallowNone[Arguments]],
+        prog="a2ls train",
+        args=arguments,
+        default=defaults,
+    )
+    if chosen.threads < 1:
+        raise BadInput(f"threads is {chosen.threads}, but must be at least 1")
+    if chosen.seed < 0:
+        raise BadInput(f"seed is {chosen.seed}, but must not be negative")
+    torch.set_num_threads(chosen.threads)
+    if chosen.resume is not None:
+        folder = RunFolder.open(chosen.resume)
+    else:
+        job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
+        # Before the folder: an environment that cannot be used, or drawn, leaves nothing behind.
+        make_env(job.config.environment, render=chosen.video).close()
+        folder = RunFolder.create(chosen.out or _new_folder(job), job)
+    train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=chosen.video)
+
+
+def train_in_view(
+    folder: RunFolder, *, checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS, video: bool = False
+) -> Result:
+    """Train what the folder says, with progress and a summary."""
+    job = folder.read_job()
+    console = Console()
+    console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
+    try:
+        with TrainingView(job) as view:
+            result = run_in_folder(
+                folder,
+                on_start=view.on_start,
+                on_decision=view.on_decision,
+                on_evaluation=view.on_evaluation,
+                checkpoint_seconds=checkpoint_seconds,
+                video=video,
+            )
+    except Diverged as error:
+        raise Failure(f"{error}. Its curve is kept in {folder.path}") from error
+    except KeyboardInterrupt:
+        console.print(f"interrupted; go on with:  a2ls train --resume {folder.path}", soft_wrap=True)
+        raise
+    if result.state == "diverged":
+        raise Failure(f"{folder.path} cannot go on: {result.reason}")
+    console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
+    console.print(summary_table(folder, result))
+    for warning in warnings(result):
+        console.print(f"[yellow]warning:[/] {warning}")
+    return result
+
+
+def _base_job(arguments: Sequence[str]) -> TrainJob:
+    """What the options that stand for many settings say; they decide the defaults of all others."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--preset", default="fast")
+    for option in ("--env", "--agent", "--config"):
+        parser.add_argument(option)
+    try:
+        chosen, _ = parser.parse_known_args(arguments)
+    except argparse.ArgumentError:  # An option without its value: the parser of all options says so better.
+        chosen = parser.parse_args([])
+    if chosen.preset not in get_args(PresetName):
+        chosen.preset = "fast"  # Likewise.
+    config = preset(chosen.preset, *([chosen.env] if chosen.env else []))
+    job = TrainJob(config, None, 0)
+    if chosen.config is not None:
+        job = read_job(Path(chosen.config), base=job)
+    if chosen.agent in get_args(AgentName):
+        job = replace(job, config=with_agent(job.config, chosen.agent))
+    return job
+
+
+def _new_folder(job: TrainJob) -> Path:
+    words = f"{job.config.environment.env}-{loss_label(job)}-seed{job.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / re.sub(r"[^\w.]+", "-", words)

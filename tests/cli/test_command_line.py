@@ -1,0 +1,176 @@
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+
+import pytest
+
+from a2ls.agents import SACConfig
+from a2ls.cli import main
+from a2ls.envs import EnvironmentConfig
+from a2ls.training import RunFolder, TrainConfig, preset
+
+SHORT = [
+    *("--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "3"),
+    *("--evaluation-episodes", "2", "--initial-steps", "100", "--hidden", "16", "--batch-size", "16"),
+]
+
+
+def a2ls(*arguments):
+    """The command as a user types it."""
+    return subprocess.run(
+        [sys.executable, "-m", "a2ls", *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
+    done = a2ls("train", *SHORT, "--loss", "a2-winner", "--seed", "7", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "AULC" in done.stdout
+    assert "600: score" in done.stderr
+    assert {"config.toml", "curve.csv", "checkpoint.pt", "result.json", "tensorboard"} <= {
+        path.name for path in (tmp_path / "run").iterdir()
+    }
+    job = RunFolder.open(tmp_path / "run").read_job()
+    assert (job.seed, str(job.loss), job.config.agent.hidden) == (7, "s1 a1 a2 a3 -> r0 r1 s2 s3", 16)
+
+    again = a2ls("train", "--config", "run/config.toml", "--out", "again")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again/curve.csv").read_bytes() == (tmp_path / "run/curve.csv").read_bytes()
+
+    shown = a2ls("curves", "run", "again")
+    assert shown.returncode == 0
+    aulc = RunFolder.open(tmp_path / "run").read_result().aulc
+    assert shown.stdout.count(f"{aulc:.1f}") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "unknown command 'trian': did you mean train?"),
+        (["losses", "a2-winer"], "did you mean a2-winner"),
+        (["losses", "a0 -> "], "the target is empty"),
+        (["losses", "s0 -> s11"], "outside 1..10"),
+        (["train", "--loss", "forward-dynamic"], "did you mean forward-dynamics"),
+        (["train", "--loss", "a0 -> "], "the source has no state"),
+        (["train", "--hiden", "5"], "--hidden"),
+        (["train", "--hidden", "many"], "--hidden"),
+        (["train", "--hidden", "0"], "hidden is 0, but must be at least 1"),
+        (["train", "--steps", "3"], "too few for 5 evaluations"),
+        (["train", "--preset", "fats"], "fast"),
+        (["train", "--preset"], "--preset"),
+        (["train", "--agent", "ppo"], "sac-identity"),
+        (["train", "--seed", "-1"], "seed is -1"),
+        (["train", "--threads", "0"], "threads is 0"),
+        (["train", "--device", "tpu"], "device is 'tpu'"),
+        (["train", "--env", "cheetah-rum"], "cheetah-run"),
+        (["train", "--env", "CartPole-v1"], "SAC needs a continuous Box action space"),
+        (["train", "--env", "no_such_module:Env-v0"], "no_such_module"),
+        (["train", "--resume", "nowhere"], "nowhere holds no run"),
+        (["train", "--config", "nothing.toml"], "cannot read nothing.toml"),
+        (["curves", "nowhere"], "nowhere holds no run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, message, tmp_path, capsys):
+    try:
+        code = main(arguments)
+    except SystemExit as exit_of_the_parser:
+        code = exit_of_the_parser.code
+    error = capsys.readouterr().err
+    # The parser draws boxes around its messages.
+    assert message in re.sub(r"[│╭╮╰╯─\s]+", " ", error)
+    assert "Traceback" not in error
+    assert code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_input_in_a_process_has_no_traceback():
+    done = a2ls("train", "--env", "CartPole-v1")
+    assert done.returncode == 2
+    assert done.stderr.startswith("a2ls train: error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "a2ls", "train", *SHORT, "--steps", "100000", "--out", "run"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not (tmp_path / "run/tensorboard").exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert "a2ls train --resume run" in output
+    assert "Traceback" not in error
+
+
+def test_every_setting_is_an_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    shown = capsys.readouterr().out
+    for config in (EnvironmentConfig, SACConfig, TrainConfig):
+        for field in fields(config):
+            if field.name not in ("environment", "agent"):
+                assert f"--{field.name.replace('_', '-')} " in shown, field.name
+
+
+def test_the_options_override_the_file_and_the_file_the_preset(tmp_path, monkeypatch):
+    (tmp_path / "some.toml").write_text('loss = "spr-2"\nbatch_size = 7\nsteps = 2000\n[agent]\nhidden = 9\n')
+    jobs = []
+    monkeypatch.setattr("a2ls.cli._train.train_in_view", lambda folder, **_: jobs.append(folder.read_job()))
+    options = ["--config", "some.toml", "--preset", "paper-vector", "--env", "Pendulum-v1", "--agent", "sac-identity"]
+    assert main(["train", *options, "--steps", "3000", "--out", "run"]) == 0
+    config = jobs[0].config
+    paper = preset("paper-vector", "Pendulum-v1")
+    assert (config.steps, config.batch_size, config.agent.hidden) == (3000, 7, 9)
+    assert config.agent.encoder == "identity"
+    assert config.agent.learning_rate == paper.agent.learning_rate
+    assert config.environment.env == "Pendulum-v1"
+    assert str(jobs[0].loss) == "s0 a0 a1 -> s1 s2 | nmse"
+
+
+def test_help_names_every_command(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    for command in ("train", "losses", "curves", "quickstart"):
+        assert f"a2ls {command}" in shown
+    for command in ("train", "losses", "curves", "quickstart"):
+        with pytest.raises(SystemExit) as end:
+            main([command, "--help"])
+        assert end.value.code == 0
+
+
+def test_losses_does_not_wait_for_torch():
+    code = "import sys; from a2ls.cli import main; main(['losses', 'spr-3']); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_run_records_a_video(tmp_path):
+    # Pendulum draws with a package of its own; a task of dm_control draws with what is installed here.
+    options = ["--env", "cartpole-swingup", "--steps", "4000", "--evaluations", "1", "--evaluation-episodes", "1"]
+    done = a2ls("train", *options, "--hidden", "16", "--initial-steps", "990", "--video", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    video = (tmp_path / "run/video.mp4").read_bytes()
+    assert video[4:8] == b"ftyp"
+    assert len(video) > 10_000
+
+
+def test_quickstart_compares_two_trainings():
+    done = a2ls("quickstart", "--steps", "6000")
+    assert done.returncode == 0, done.stderr
+    table = done.stdout[done.stdout.rindex("Mean return") :]
+    assert "none" in table
+    assert "a2-winner" in table
+    assert "One seed and 6,000 steps: a first look, not a result." in table
