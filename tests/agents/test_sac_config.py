@@ -14,6 +14,7 @@ from a2ls.agents import SAC, SACConfig
         {"target_every": -1},
         {"learning_rate": 0.0},
         {"learning_rate": float("nan")},
+        {"encoder_learning_rate": 0.0},
         {"temperature_learning_rate": -1e-3},
         {"initial_temperature": 0.0},
         {"discount": 1.1},

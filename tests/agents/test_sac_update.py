@@ -13,7 +13,13 @@ from a2ls.auxiliary import Sequences
 from a2ls.space import Loss, named_loss
 
 OBSERVATION, ACTION, BATCH = 4, 2, 12
-SMALL = SACConfig(hidden=16, predictor_hidden=8, learning_rate=3e-3, temperature_learning_rate=2e-2)
+SMALL = SACConfig(
+    hidden=16,
+    predictor_hidden=8,
+    learning_rate=3e-3,
+    encoder_learning_rate=6e-3,
+    temperature_learning_rate=2e-2,
+)
 WINNER = named_loss("a2-winner")
 
 
@@ -80,7 +86,8 @@ class Reference:
         self.temperature_adam = torch.optim.Adam(
             [self.p["log_temperature"]], agent.config.temperature_learning_rate, betas=(0.5, 0.999)
         )
-        self.auxiliary_adam = torch.optim.Adam([*encoder, *auxiliary], rate) if auxiliary else None
+        # As in the published code: one Adam of the common rate steps encoder and predictor, another the encoder again.
+        self.auxiliary_adams = [torch.optim.Adam([*encoder, *auxiliary], rate), torch.optim.Adam(encoder, rate)]
         self.updates = 0
         self.metrics = {}
 
@@ -155,7 +162,8 @@ class Reference:
             y_hat = [r[0][:, None], r[1][:, None], *(self.encode("target_encoder", s[i]).detach() for i in (2, 3))]
             error = self.mlp("auxiliary.predictor", (0, 2), source) - torch.cat(y_hat, 1)
             self.metrics["auxiliary_loss"] = error.square().mean().item()
-            self.step(self.auxiliary_adam, self.config.auxiliary_weight * error.square().mean())
+            self.step(self.auxiliary_adams[0], self.config.auxiliary_weight * error.square().mean())
+            self.auxiliary_adams[1].step()
         self.updates += 1
 
     def step(self, optimizer, loss):

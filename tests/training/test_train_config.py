@@ -93,6 +93,7 @@ def test_paper_vector_has_the_numbers_of_the_paper(env, rate, points):
     flat = {f"{a}.{b}": v for a in ("environment", "agent") for b, v in values[a].items()} | values
     assert {name: flat[name] for name in PAPER_TABLE} == PAPER_TABLE
     assert config.agent.learning_rate == rate
+    assert config.agent.encoder_learning_rate == 2 * rate
     assert [4 * decision for decision in config.evaluation_decisions()] == points
     assert config.environment.env == env
     assert config.environment.hidden_share == 0
@@ -110,8 +111,13 @@ def test_the_agent_of_the_paper_has_its_layers_and_adams():
     assert [layer.out_features for layer in agent.actor.trunk[::2]] == [1024, 1024, 12]
     assert agent.auxiliary.predictor[0].out_features == 256
     assert agent.temperature_optimizer.betas == (0.5, 0.999)
-    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, agent.auxiliary_optimizer):
-        assert (optimizer.rate, optimizer.betas) == (2e-4, (0.9, 0.999))
+    predictor, encoder = agent.auxiliary_optimizers
+    # The encoder's is twice the paper's rate, for the two steps of the published code.
+    assert encoder.rate == 4e-4
+    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, predictor):
+        assert optimizer.rate == 2e-4
+    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, predictor, encoder):
+        assert optimizer.betas == (0.9, 0.999)
     assert agent.temperature_optimizer.rate == 1e-4
 
 

@@ -30,7 +30,11 @@ class SACConfig:
     """Units in each of the two hidden layers of the actor and of the critics."""
 
     learning_rate: float = 1e-3
-    """Adam's step for actor, critics, encoder and predictor."""
+    """Adam's step for actor, critics and predictor, and for the encoder where the critics train it."""
+
+    encoder_learning_rate: float = 2e-3
+    """Adam's step for the encoder where the auxiliary loss trains it. The authors' published code steps it twice with
+    the same gradient, by two Adams of the paper's rate: that is one of twice the rate."""
 
     temperature_learning_rate: float = 1e-4
     """Adam's step for the entropy temperature."""
@@ -67,7 +71,7 @@ class SACConfig:
         for name in ("hidden", "predictor_hidden", "actor_every", "target_every"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}, but must be at least 1")
-        for name in ("learning_rate", "temperature_learning_rate", "initial_temperature"):
+        for name in ("learning_rate", "encoder_learning_rate", "temperature_learning_rate", "initial_temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(f"{name} is {getattr(self, name)}, but must be above 0")
         for name in ("discount", "critic_tau", "encoder_tau"):

@@ -107,10 +107,12 @@ class SAC(nn.Module):
         self.temperature_optimizer = Adam(
             [self.log_temperature], self.config.temperature_learning_rate, betas=(0.5, 0.999)
         )
-        self.auxiliary_optimizer: Adam | None = None
+        # Moments of their own for the encoder too: the scales of the two losses' gradients have nothing in common.
+        self.auxiliary_optimizers: list[Adam] = []
         if self.auxiliary is not None:
-            # With moments of its own for the encoder: the scales of the two losses' gradients have nothing in common.
-            self.auxiliary_optimizer = Adam([*encoder, *self.auxiliary.parameters()], rate)
+            self.auxiliary_optimizers.append(Adam(list(self.auxiliary.parameters()), rate))
+            if encoder:
+                self.auxiliary_optimizers.append(Adam(encoder, self.config.encoder_learning_rate))
         self._actor_parameters = [*self.actor_optimizer.parameters, self.log_temperature]
         self._targets = [
             (self.config.critic_tau, list(self.target_critic.parameters()), critic),
@@ -174,11 +176,12 @@ class SAC(nn.Module):
         return {"actor_loss": actor_loss.detach(), "entropy": entropy, "temperature": temperature.detach()}
 
     def _update_auxiliary(self, sequences: Sequences) -> Metrics:
-        if self.auxiliary is None or self.auxiliary_optimizer is None:
+        if self.auxiliary is None:
             raise ValueError("sequences were given to an agent without an auxiliary loss")
         loss: Tensor = self.auxiliary(sequences, self.encoder, self.target_encoder)
         _backward(self.config.auxiliary_weight * loss)
-        self.auxiliary_optimizer.step()
+        for optimizer in self.auxiliary_optimizers:
+            optimizer.step()
         return {"auxiliary_loss": loss.detach()}
 
     @torch.no_grad()
@@ -203,8 +206,12 @@ class SAC(nn.Module):
             optimizer.load_state_dict(saved)
 
     def _optimizers(self) -> list[Adam]:
-        optimizers = [self.critic_optimizer, self.actor_optimizer, self.temperature_optimizer]
-        return optimizers if self.auxiliary_optimizer is None else [*optimizers, self.auxiliary_optimizer]
+        return [
+            self.critic_optimizer,
+            self.actor_optimizer,
+            self.temperature_optimizer,
+            *self.auxiliary_optimizers,
+        ]
 
 
 def _backward(loss: Tensor, inputs: list[Tensor] | None = None) -> None:

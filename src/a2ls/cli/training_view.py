@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from types import TracebackType
 
@@ -14,6 +15,8 @@ from a2ls.space import names_of
 from a2ls.training import CurvePoint, Result, RunFolder, Training, TrainJob, loss_text
 
 _SECONDS_BETWEEN_LINES = 15.0
+# A long loss leaves room for the bar.
+_LABEL_WIDTH = 30
 
 
 def loss_label(job: TrainJob) -> str:
@@ -38,7 +41,7 @@ class TrainingView:
         self._console = console or Console(file=sys.stderr)
         self._score = "no score yet"
         self._progress = Progress(
-            TextColumn(f"[bold]{loss_label(job)}[/]"),
+            TextColumn(f"[bold]{textwrap.shorten(loss_label(job), _LABEL_WIDTH, placeholder=' …')}[/]"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:,}/{task.total:,} steps"),
             TextColumn("{task.fields[score]}"),

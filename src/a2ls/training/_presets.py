@@ -22,7 +22,7 @@ def _fast(environment: EnvironmentConfig) -> TrainConfig:
     """One core trains this in about a minute, and it ranks losses as the paper does."""
     return TrainConfig(
         environment=environment,
-        agent=SACConfig(hidden=256, learning_rate=1e-3),
+        agent=_with_rate(1e-3, hidden=256),
         steps=40_000,
         batch_size=128,
     )
@@ -33,9 +33,14 @@ def _paper_vector(environment: EnvironmentConfig) -> TrainConfig:
     is_cheetah = paper_task(environment.env) == _CHEETAH
     return TrainConfig(
         environment=environment,
-        agent=SACConfig(learning_rate=2e-4 if is_cheetah else 1e-3),
+        agent=_with_rate(2e-4 if is_cheetah else 1e-3),
         steps=500_000 if is_cheetah else 1_500_000,
     )
+
+
+def _with_rate(rate: float, hidden: int = SACConfig.hidden) -> SACConfig:
+    # The paper has one rate for all, but its published code steps the encoder twice: see `encoder_learning_rate`.
+    return SACConfig(hidden=hidden, learning_rate=rate, encoder_learning_rate=2 * rate)
 
 
 _PRESETS: dict[str, Callable[[EnvironmentConfig], TrainConfig]] = {

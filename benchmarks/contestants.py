@@ -1,0 +1,123 @@
+"""The agents that `update_speed.py` times, each with its own replay memory full of the same random data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from matrix_products import DENSE_WIDTH, PREDICTOR_HIDDEN, UPDATES_PER_PAIR, Sizes
+from measuring import Contestant
+from numpy.typing import NDArray
+
+from a2ls.agents import SAC, SACConfig
+from a2ls.space import Loss
+from a2ls.training import Replay, SequenceNeeds
+
+TRANSITIONS = 100_000
+EPISODE = 250
+"""Decisions in an episode: the 1000 steps of the DeepMind Control Suite with an action repeat of 4."""
+LEARNING_RATE = 1e-3
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RandomData:
+    """What the replay memories are filled with: N transitions of standard normal observations."""
+
+    observations: Vectors
+    """(N + 1, observation): row i + 1 follows row i."""
+    actions: Vectors
+    """(N, action), uniform in [-1, 1]"""
+    rewards: Vectors
+    """(N,), uniform in [0, 1]"""
+
+    @classmethod
+    def draw(cls, sizes: Sizes, transitions: int = TRANSITIONS) -> RandomData:
+        """The same data at every call."""
+        rng = np.random.default_rng(0)
+        return cls(
+            rng.standard_normal((transitions + 1, sizes.observation), np.float32),
+            rng.uniform(-1, 1, (transitions, sizes.action)).astype(np.float32),
+            rng.random(transitions, np.float32),
+        )
+
+
+def our_sac(sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None) -> Contestant:
+    """A pair of updates of our agent, sampling included, as a training does them."""
+    config = SACConfig(hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
+    agent = SAC(sizes.observation, sizes.action, config, loss)
+    if agent.encoder.feature_dim != sizes.observation + DENSE_WIDTH:
+        raise RuntimeError(f"the encoder has {agent.encoder.feature_dim} features, which is not what is benchmarked")
+    replay = _filled_replay(sizes, data)
+    needs = None if loss is None else SequenceNeeds(loss)
+    rng = np.random.default_rng(0)
+
+    def run() -> None:
+        for _ in range(UPDATES_PER_PAIR):
+            batch = replay.sample_transitions(sizes.batch, rng)
+            sequences = None if needs is None else replay.sample_sequences(sizes.batch, needs, rng)
+            agent.update(batch, sequences)
+
+    return Contestant(name, run, UPDATES_PER_PAIR)
+
+
+def _filled_replay(sizes: Sizes, data: RandomData) -> Replay:
+    replay = Replay(len(data.actions), sizes.observation, sizes.action, torch.device("cpu"))
+    for i in range(len(data.actions)):
+        replay.add(
+            data.observations[i],
+            data.actions[i],
+            float(data.rewards[i]),
+            data.observations[i + 1],
+            terminated=False,
+            episode=i // EPISODE,
+        )
+    return replay
+
+
+def stable_baselines_sac(sizes: Sizes, data: RandomData, name: str) -> Contestant:
+    """A pair of updates of Stable-Baselines3's SAC with the same hidden layers and batch, logging nothing.
+
+    Raises:
+        ImportError: If Stable-Baselines3 is not installed.
+    """
+    import stable_baselines3
+    from stable_baselines3.common.logger import Logger
+
+    model = stable_baselines3.SAC(
+        "MlpPolicy",
+        _Spaces(sizes),
+        learning_rate=LEARNING_RATE,
+        batch_size=sizes.batch,
+        buffer_size=len(data.actions),
+        policy_kwargs={"net_arch": [sizes.hidden, sizes.hidden], "activation_fn": torch.nn.ReLU},
+        seed=0,
+        device="cpu",
+    )
+    model.set_logger(Logger(folder=None, output_formats=[]))
+    buffer: Any = model.replay_buffer
+    for i in range(len(data.actions)):
+        buffer.add(
+            data.observations[i],
+            data.observations[i + 1],
+            data.actions[i],
+            data.rewards[i : i + 1],
+            np.zeros(1, np.float32),
+            [{}],
+        )
+    return Contestant(
+        name, lambda: model.train(gradient_steps=UPDATES_PER_PAIR, batch_size=sizes.batch), UPDATES_PER_PAIR
+    )
+
+
+class _Spaces(gymnasium.Env[Vectors, Vectors]):
+    """An environment that is only asked for its spaces."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.observation_space = spaces.Box(-np.inf, np.inf, (sizes.observation,), np.float32)
+        self.action_space = spaces.Box(-1, 1, (sizes.action,), np.float32)
