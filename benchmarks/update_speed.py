@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from a2ls.space import named_loss
+from a2ls.training import prepare_process
 
 PLAIN, WINNER, BASELINE = "SAC", "SAC + A2-winner", "Stable-Baselines3 SAC"
 PLAIN_BOUND, WINNER_BOUND = "bound, SAC", "bound, SAC + A2-winner"
@@ -259,7 +260,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Measure, print, and write the figures where asked for."""
     arguments = parser().parse_args()
-    torch.set_num_threads(arguments.threads)
+    prepare_process(arguments.threads)
     console = Console()
     console.print(f"{cpu_name()}, {arguments.threads} thread(s), torch {torch.__version__}", highlight=False)
     results: dict[Sizes, Result] = {}

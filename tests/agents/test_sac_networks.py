@@ -17,13 +17,18 @@ def actor_with_output(mean, log_std_input):
     """An actor whose last layer gives the same numbers for any input."""
     actor = Actor(FEATURES, ACTIONS, HIDDEN).double()
     with torch.no_grad():
-        actor.trunk[-1].weight.zero_()
-        actor.trunk[-1].bias.copy_(torch.tensor([mean] * ACTIONS + [log_std_input] * ACTIONS))
+        actor.layers[-1].weight.zero_()
+        actor.layers[-1].bias.copy_(torch.tensor([mean] * ACTIONS + [log_std_input] * ACTIONS))
     return actor
 
 
+def output(actor, features):
+    first, second, last = actor.layers
+    return last(torch.relu(second(torch.relu(first(features)))))
+
+
 def distribution(actor, features):
-    mean, log_std = actor.trunk(features).chunk(2, dim=-1)
+    mean, log_std = output(actor, features).chunk(2, dim=-1)
     std = torch.exp(-10 + 0.5 * (2 + 10) * (torch.tanh(log_std) + 1))  # CURL's form of the range [-10, 2]
     return TransformedDistribution(Normal(mean, std), TanhTransform())
 
@@ -88,7 +93,7 @@ def test_extreme_means_have_finite_log_probabilities_and_gradients(generator, me
 
 def test_mean_action_is_the_squashed_mean():
     actor, features = Actor(FEATURES, ACTIONS, HIDDEN), torch.randn(9, FEATURES)
-    assert torch.equal(actor.mean_action(features), torch.tanh(actor.trunk(features)[:, :ACTIONS]))
+    assert torch.equal(actor.mean_action(features), torch.tanh(output(actor, features)[:, :ACTIONS]))
 
 
 def test_samples_depend_on_nothing_but_the_generator(generator):

@@ -127,7 +127,7 @@ class Reference:
     def policy(self, observations):
         """An action and its log-probability; the body is a constant for the actor."""
         features = self.head("actor_encoder.head", self.body(self.actor_body, observations).detach())
-        mean, log_std = self.mlp("actor.trunk", (0, 2, 4), features).chunk(2, dim=1)
+        mean, log_std = self.mlp("actor.layers", (0, 1, 2), features).chunk(2, dim=1)
         std = (-10 + 6 * (log_std.tanh() + 1)).exp()
         noise = torch.randn(BATCH, ACTION, generator=self.generator)
         action = (mean + std * noise).tanh()
@@ -259,7 +259,7 @@ def test_temperature_rises_where_entropy_is_below_minus_the_number_of_actions(lo
     # A standard deviation of about e^-10 has next to no entropy; one of 1, squashed, has 0.6 a dimension.
     agent = make_agent(None)
     with torch.no_grad():
-        last = agent.actor.trunk[-1]
+        last = agent.actor.layers[-1]
         last.weight.zero_()
         last.bias.copy_(torch.tensor([0.0] * ACTION + [log_std_input] * ACTION))
     before = agent.log_temperature.item()
@@ -336,7 +336,7 @@ def test_acting_is_the_reference_policy(actor_encoder):
     agent.update(transitions(), sequences())
     reference = Reference(agent)
     features = reference.head("actor_encoder.head", reference.body(reference.actor_body, observations))
-    mean = reference.mlp("actor.trunk", (0, 2, 4), features)[:, :ACTION].tanh()
+    mean = reference.mlp("actor.layers", (0, 1, 2), features)[:, :ACTION].tanh()
     torch.testing.assert_close(agent.act(observations, deterministic=True), mean.detach(), atol=1e-5, rtol=0)
     sampled = reference.policy(observations)[0]
     torch.testing.assert_close(agent.act(observations, deterministic=False), sampled.detach(), atol=1e-5, rtol=0)

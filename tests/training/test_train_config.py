@@ -108,7 +108,7 @@ def test_the_agent_of_the_paper_has_its_layers_and_adams():
     assert agent.encoder.feature_dim == features
     assert agent.critic.first.weight.shape == (2, features + 6, 1024)
     assert agent.critic.second.weight.shape == (2, 1024, 1024)
-    assert [layer.out_features for layer in agent.actor.trunk[::2]] == [1024, 1024, 12]
+    assert [layer.out_features for layer in agent.actor.layers] == [1024, 1024, 12]
     assert agent.auxiliary.predictor[0].out_features == 256
     assert agent.temperature_optimizer.betas == (0.5, 0.999)
     predictor, encoder = agent.auxiliary_optimizers

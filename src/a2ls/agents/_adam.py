@@ -30,7 +30,7 @@ class Adam:
         self.steps += 1
         torch._fused_adam_(
             self.parameters,
-            [p.grad for p in self.parameters if p.grad is not None],
+            [p.grad for p in self.parameters],  # type: ignore[misc]
             self.first_moments,
             self.second_moments,
             [],

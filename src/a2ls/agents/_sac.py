@@ -119,7 +119,7 @@ class SAC(nn.Module):
             (self.config.encoder_tau, list(self.target_encoder.parameters()), encoder),
         ]
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def act(self, observations: Tensor, *, deterministic: bool) -> Tensor:
         """Actions (B, action_dim) for observations (B, observation_dim), on the agent's device."""
         features = self._actor_features(observations)
@@ -128,7 +128,7 @@ class SAC(nn.Module):
         return self.actor.sample(features, self.generator)[0]
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
-        """Learn from a batch, and from sequences if there is an auxiliary loss; returns each loss as a scalar."""
+        """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch, by name."""
         metrics = self._update_critic(batch)
         if self.updates % self.config.actor_every == 0:
             metrics |= self._update_actor(batch.observations)
@@ -158,7 +158,7 @@ class SAC(nn.Module):
         loss = F.mse_loss(values, targets.expand_as(values)) * len(values)
         _backward(loss)
         self.critic_optimizer.step()
-        return {"critic_loss": loss.detach(), "value": values.detach().mean()}
+        return {"critic_loss": loss.detach(), "value": values.detach()}
 
     def _update_actor(self, observations: Tensor) -> Metrics:
         with torch.no_grad():

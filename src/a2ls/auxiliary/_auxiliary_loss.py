@@ -78,7 +78,8 @@ class AuxiliaryLoss(nn.Module):
     def _join(self, elements: Sequence[Element], sequences: Sequences, encoder: Callable[[Tensor], Tensor]) -> Tensor:
         """The elements side by side in mask order (B, width), with one call of the encoder for all their states."""
         states = [sequences.states[element.step] for element in elements if element.kind == "s"]
-        features = iter(encoder(torch.cat(states)).chunk(len(states)) if states else ())
+        stacked = torch.cat(states) if len(states) > 1 else states[0] if states else None
+        features = iter(() if stacked is None else encoder(stacked).chunk(len(states)))
         columns: list[Tensor] = []
         for element in elements:
             if element.kind == "s":

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
 import tyro
 from rich.console import Console
 
 from a2ls.cli._train import train_in_view
 from a2ls.cli.curves_view import LabelledCurve, curves_table
 from a2ls.cli.training_view import loss_label
-from a2ls.training import NO_LOSS, RunFolder, TrainJob, parse_loss, preset
+from a2ls.training import NO_LOSS, RunFolder, TrainJob, parse_loss, prepare_process, preset
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Arguments:
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = tyro.cli(Arguments, prog="a2ls quickstart", args=arguments)
-    torch.set_num_threads(1)
+    prepare_process()
     console = Console()
     root = Path("runs") / f"quickstart-{time.strftime('%Y%m%d-%H%M%S')}"
     config = replace(preset("fast", chosen.env), steps=chosen.steps)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_args
 
-import torch
 import tyro
 from rich.console import Console
 
@@ -31,6 +30,7 @@ from a2ls.training import (
     TrainJob,
     loss_text,
     parse_loss,
+    prepare_process,
     preset,
     read_job,
     run_in_folder,
@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> None:
         raise BadInput(f"threads is {chosen.threads}, but must be at least 1")
     if chosen.seed < 0:
         raise BadInput(f"seed is {chosen.seed}, but must not be negative")
-    torch.set_num_threads(chosen.threads)
+    prepare_process(chosen.threads)
     if chosen.resume is not None:
         folder = RunFolder.open(chosen.resume)
     else:

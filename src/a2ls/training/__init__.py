@@ -11,6 +11,7 @@ from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
 from a2ls.training._presets import AgentName, PresetName, preset, with_agent
+from a2ls.training._process import prepare_process
 from a2ls.training._replay import Replay, SequenceNeeds
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
 from a2ls.training._training import Diverged, Training, train
@@ -33,6 +34,7 @@ __all__ = [
     "Training",
     "loss_text",
     "parse_loss",
+    "prepare_process",
     "preset",
     "read_job",
     "run_in_folder",

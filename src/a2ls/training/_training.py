@@ -107,7 +107,7 @@ class Training:
     @property
     def metrics(self) -> dict[str, float]:
         """The losses and other figures of the last updates."""
-        return {name: float(value) for name, value in self._metrics.items()}
+        return {name: float(value.mean()) for name, value in self._metrics.items()}
 
     def run(
         self,

@@ -1,0 +1,43 @@
+import resource
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from a2ls.training import prepare_process
+
+CHURN = """
+import resource, torch
+from a2ls.training import prepare_process
+{prepare}
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        kept = [torch.ones(2**20) for _ in range(8)]  # 4 MB each, as in an update of wide networks
+        del kept
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(faults())
+"""
+
+
+def faults(prepare):
+    done = subprocess.run(
+        [sys.executable, "-c", CHURN.format(prepare=prepare)], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the allocator of glibc")
+def test_freed_memory_is_kept():
+    pages = 20 * 8 * 4 * 2**20 / resource.getpagesize()
+    assert faults("prepare_process()") < 0.02 * pages
+
+
+def test_threads_are_set():
+    before = torch.get_num_threads()
+    prepare_process(2)
+    assert torch.get_num_threads() == 2
+    prepare_process(before)
+    assert torch.get_num_threads() == before
