@@ -170,7 +170,7 @@ def test_a_run_records_a_video(tmp_path):
 def test_quickstart_compares_two_trainings():
     done = a2ls("quickstart", "--steps", "6000")
     assert done.returncode == 0, done.stderr
-    table = done.stdout[done.stdout.rindex("Mean return") :]
+    table = done.stdout[done.stdout.rindex("Score by step") :]
     assert "none" in table
     assert "a2-winner" in table
     assert "One seed and 6,000 steps: a first look, not a result." in table

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,20 +38,23 @@ def run(arguments: Sequence[str]) -> None:
     chosen = tyro.cli(Arguments, prog="a2ls quickstart", args=arguments)
     prepare_process()
     console = Console()
+    # As the user can type it: the command may not be on the path.
+    program = "a2ls" if shutil.which("a2ls") else os.path.relpath(sys.argv[0])
     root = Path("runs") / f"quickstart-{time.strftime('%Y%m%d-%H%M%S')}"
     config = replace(preset("fast", chosen.env), steps=chosen.steps)
     curves = []
     for name in (NO_LOSS, "a2-winner"):
         job = TrainJob(config, parse_loss(name), chosen.seed)
         folder = RunFolder.create(root / name, job)
-        train_in_view(folder)
+        train_in_view(folder, summary=False)
         curves.append(LabelledCurve(loss_label(job), folder.read_curve()))
     console.print()
     console.print(curves_table(curves))
     console.print(
         f"One seed and {chosen.steps:,} steps: a first look, not a result. To go on:\n\n"
-        f"  a2ls losses a2-winner                             what A2-winner predicts from what\n"
-        f"  a2ls train --env {chosen.env} --loss a2-winner      the full length of the preset, about a minute\n"
-        f"  a2ls train --help                                 every setting\n"
-        f"  tensorboard --logdir {root}"
+        f"  {program} losses a2-winner       # what A2-winner predicts from what\n"
+        f"  {program} train --env {chosen.env} --loss a2-winner    # the whole length of the preset\n"
+        f"  {program} train --help           # every setting",
+        highlight=False,
+        soft_wrap=True,
     )

@@ -60,7 +60,7 @@ class Arguments:
     """Determines everything that is random."""
 
     preset: PresetName = "fast"
-    """Where settings come from that nothing else sets: `fast` (about a minute on one core) or the paper's."""
+    """Where settings come from that nothing else sets: `fast` (one or two minutes on one core) or the paper's."""
 
     agent: AgentName | None = None
     """`sac` (with the paper's encoder) or `sac-identity` (with none): a short form of --encoder."""
@@ -110,9 +110,13 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def train_in_view(
-    folder: RunFolder, *, checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS, video: bool = False
+    folder: RunFolder,
+    *,
+    checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
+    video: bool = False,
+    summary: bool = True,
 ) -> Result:
-    """Train what the folder says, with progress and a summary."""
+    """Train what the folder says, with progress and, if asked for, a summary."""
     job = folder.read_job()
     console = Console()
     console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
@@ -133,8 +137,9 @@ def train_in_view(
         raise
     if result.state == "diverged":
         raise Failure(f"{folder.path} cannot go on: {result.reason}")
-    console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
-    console.print(summary_table(folder, result))
+    if summary:
+        console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
+        console.print(summary_table(folder, result))
     for warning in warnings(result):
         console.print(f"[yellow]warning:[/] {warning}")
     return result

@@ -26,7 +26,7 @@ def curves_table(curves: Sequence[LabelledCurve]) -> Table:
     """One row per evaluation step and one column per curve, scores with bars on a common scale; the AULC below."""
     scores = [{point.step: point.score for point in curve.points} for _, curve in curves]
     highest = max((score for column in scores for score in column.values()), default=0.0)
-    table = Table(box=box.SIMPLE_HEAD, show_footer=True, title="Mean return of the evaluation episodes")
+    table = Table(box=box.SIMPLE_HEAD, show_footer=True, title="Score by step", title_justify="left")
     table.add_column("step", justify="right", footer="AULC")
     for label, curve in curves:
         footer = Text(f"{curve.aulc:8.1f}" if curve.points else "no evaluation yet", style="bold")
