@@ -74,6 +74,7 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["train", "--env", "CartPole-v1"], "SAC needs a continuous Box action space"),
         (["train", "--env", "no_such_module:Env-v0"], "no_such_module"),
         (["train", "--resume", "nowhere"], "nowhere holds no run"),
+        (["train", "--resume", "nowhere", "--steps", "9000"], "leave out all others"),
         (["train", "--config", "nothing.toml"], "cannot read nothing.toml"),
         (["curves", "nowhere"], "nowhere holds no run"),
     ],

@@ -100,6 +100,7 @@ def run(arguments: Sequence[str]) -> None:
         raise BadInput(f"seed is {chosen.seed}, but must not be negative")
     prepare_process(chosen.threads)
     if chosen.resume is not None:
+        _refuse_settings(chosen)
         folder = RunFolder.open(chosen.resume)
     else:
         job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
@@ -107,6 +108,19 @@ def run(arguments: Sequence[str]) -> None:
         make_env(job.config.environment, render=chosen.video).close()
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
     train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=chosen.video)
+
+
+def _refuse_settings(chosen: Arguments) -> None:
+    """A run that goes on keeps its settings: refuse others instead of ignoring them."""
+    allowed = Arguments(
+        settings=preset("fast"),
+        resume=chosen.resume,
+        video=chosen.video,
+        checkpoint_seconds=chosen.checkpoint_seconds,
+        threads=chosen.threads,
+    )
+    if chosen != allowed:
+        raise BadInput("--resume goes on with the settings of the run: leave out all others")
 
 
 def train_in_view(
