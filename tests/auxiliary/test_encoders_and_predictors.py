@@ -41,7 +41,6 @@ def test_encoder_is_its_formula(kind, layers, observations):
     np.testing.assert_allclose(features, expected, atol=1e-5)
     assert len(body) == 2 * layers
     assert encoder.feature_dim == features.shape[1] == (OBSERVATION + 40 * layers if kind == "dense" else 50)
-    assert encoder.body_dim == x.shape[1]
 
 
 @pytest.mark.parametrize("kind", ["dense", "mlp"])
@@ -56,7 +55,7 @@ def test_identity_hands_the_observation_on(observations):
     encoder = make_encoder("identity", OBSERVATION)
     assert torch.equal(encoder(torch.from_numpy(observations)), torch.from_numpy(observations))
     assert list(encoder.parameters()) == []
-    assert encoder.feature_dim == encoder.body_dim == OBSERVATION
+    assert encoder.feature_dim == OBSERVATION
 
 
 def test_the_mlp_encoder_has_the_widths_it_is_given():

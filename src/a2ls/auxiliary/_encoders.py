@@ -23,10 +23,9 @@ MAX_ENCODER_LAYERS = 4
 class Encoder(nn.Module):
     """Maps observations (B, observation_dim) to features (B, feature_dim)."""
 
-    def __init__(self, body: nn.Module, body_dim: int, head: nn.Module, feature_dim: int) -> None:
+    def __init__(self, body: nn.Module, head: nn.Module, feature_dim: int) -> None:
         super().__init__()
         self.body = body
-        self.body_dim = body_dim
         self.head = head
         self.feature_dim = feature_dim
 
@@ -84,13 +83,13 @@ def make_encoder(
     if not 1 <= layers <= MAX_ENCODER_LAYERS:
         raise ValueError(f"encoder layers must be from 1 to {MAX_ENCODER_LAYERS}, got {layers}")
     if kind == "identity":
-        return Encoder(nn.Identity(), observation_dim, nn.Identity(), observation_dim)
+        return Encoder(nn.Identity(), nn.Identity(), observation_dim)
     if kind == "dense":
         width = observation_dim + layers * dense_width
         body: nn.Module = DenseBody(observation_dim, layers, dense_width)
-        return Encoder(body, width, Head(width, width), width)
+        return Encoder(body, Head(width, width), width)
     if kind == "mlp":
         sizes = [observation_dim, *[mlp_width] * layers]
         body = nn.Sequential(*(part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU())))
-        return Encoder(body, mlp_width, Head(mlp_width, mlp_features), mlp_features)
+        return Encoder(body, Head(mlp_width, mlp_features), mlp_features)
     raise ValueError(f"unknown encoder {kind!r}: allowed are dense, mlp, identity")

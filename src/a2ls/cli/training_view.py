@@ -36,10 +36,9 @@ class TrainingView:
     Pass its methods to `run_in_folder`, inside a `with`.
     """
 
-    def __init__(self, job: TrainJob, console: Console | None = None) -> None:
+    def __init__(self, job: TrainJob) -> None:
         self._job = job
-        self._console = console or Console(file=sys.stderr)
-        self._score = "no score yet"
+        self._console = Console(file=sys.stderr)
         self._progress = Progress(
             TextColumn(f"[bold]{textwrap.shorten(loss_label(job), _LABEL_WIDTH, placeholder=' …')}[/]"),
             BarColumn(bar_width=24),
@@ -53,7 +52,7 @@ class TrainingView:
             refresh_per_second=4,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=job.config.steps, score=self._score, rate="")
+        self._task = self._progress.add_task("", total=job.config.steps, score="no score yet", rate="")
         self._start = self._shown = time.monotonic()
         self._start_step = self._start_updates = 0
 
