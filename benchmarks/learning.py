@@ -71,8 +71,8 @@ def table(cells: Sequence[Cell]) -> Table:
     """AULC of each loss and seed, mean and standard deviation over seeds, and the ratio to the first loss."""
     losses, seeds = list(dict.fromkeys(cell.loss for cell in cells)), sorted({cell.seed for cell in cells})
     curves: dict[tuple[str, int], Curve] = {(cell.loss, cell.seed): cell.folder.read_curve() for cell in cells}
-    drawn = Table(title="AULC", title_justify="left", box=box.SIMPLE_HEAD)
-    drawn.add_column("loss")
+    drawn = Table(title="AULC", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    drawn.add_column("loss", no_wrap=True)
     for heading in (*(f"seed {seed}" for seed in seeds), "mean", "sd", f"/ {losses[0]}", "last score"):
         drawn.add_column(heading, justify="right")
     base = statistics.fmean(curves[losses[0], seed].aulc for seed in seeds)
