@@ -76,6 +76,8 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["train", "--resume", "nowhere"], "nowhere holds no run"),
         (["train", "--resume", "nowhere", "--steps", "9000"], "leave out all others"),
         (["train", "--config", "nothing.toml"], "cannot read nothing.toml"),
+        (["train", "--checkpoint-seconds", "-1"], "checkpoint_seconds is -1.0"),
+        (["curves"], "no folder is given"),
         (["curves", "nowhere"], "nowhere holds no run"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

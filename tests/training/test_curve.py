@@ -39,13 +39,6 @@ def test_an_empty_curve_has_no_aulc():
     assert Curve.from_csv(Curve().to_csv()) == Curve()
 
 
-def test_up_to_keeps_the_points_at_or_before_a_step():
-    curve = Curve(tuple(CurvePoint(step, (float(step),)) for step in (10, 20, 30)))
-    for limit, steps in ((9, []), (10, [10]), (29, [10, 20]), (30, [10, 20, 30]), (99, [10, 20, 30])):
-        assert [point.step for point in curve.up_to(limit).points] == steps
-    assert curve.up_to(20).aulc == 15.0
-
-
 def test_with_point_adds_to_a_new_curve():
     curve = Curve((CurvePoint(10, (1.0,)),))
     longer = curve.with_point(CurvePoint(20, (2.0,)))

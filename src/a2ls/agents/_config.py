@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from a2ls._errors import BadInput
+from a2ls._errors import require
 from a2ls.auxiliary import MAX_ENCODER_LAYERS, EncoderKind, PredictorKind
 
 ActorEncoder = Literal["own", "shared"]
@@ -68,16 +68,15 @@ class SACConfig:
     """Hidden units of the predictor `paper`."""
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "predictor_hidden", "actor_every", "target_every"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}, but must be at least 1")
-        for name in ("learning_rate", "encoder_learning_rate", "temperature_learning_rate", "initial_temperature"):
-            if not getattr(self, name) > 0:
-                raise BadInput(f"{name} is {getattr(self, name)}, but must be above 0")
-        for name in ("discount", "critic_tau", "encoder_tau"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise BadInput(f"{name} is {getattr(self, name)}, but must be from 0 to 1")
-        if not self.auxiliary_weight >= 0:
-            raise BadInput(f"auxiliary_weight is {self.auxiliary_weight}, but must not be negative")
-        if not 1 <= self.encoder_layers <= MAX_ENCODER_LAYERS:
-            raise BadInput(f"encoder_layers is {self.encoder_layers}, but must be 1 to {MAX_ENCODER_LAYERS}")
+        counts = ("hidden", "predictor_hidden", "actor_every", "target_every")
+        rates = ("learning_rate", "encoder_learning_rate", "temperature_learning_rate", "initial_temperature")
+        require(self, counts, lambda value: value >= 1, "be at least 1")
+        require(self, rates, lambda value: value > 0, "be above 0")
+        require(self, ("discount", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
+        require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
+        require(
+            self,
+            ("encoder_layers",),
+            lambda value: 1 <= value <= MAX_ENCODER_LAYERS,
+            f"be from 1 to {MAX_ENCODER_LAYERS}",
+        )

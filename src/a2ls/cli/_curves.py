@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from a2ls._errors import BadInput
 from a2ls.cli.curves_view import LabelledCurve, curves_table
 from a2ls.cli.training_view import run_label
 from a2ls.training import RunFolder
@@ -26,6 +27,8 @@ class Arguments:
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = tyro.cli(Arguments, prog="a2ls curves", args=arguments)
+    if not chosen.folders:
+        raise BadInput("no folder is given; name those that `a2ls train` wrote, such as runs/*")
     Console().print(curves_table([_labelled(RunFolder.open(path)) for path in chosen.folders]))
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, get_args
 import tyro
 from rich.console import Console
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
 from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
@@ -94,10 +94,8 @@ def run(arguments: Sequence[str]) -> None:
         args=arguments,
         default=defaults,
     )
-    if chosen.threads < 1:
-        raise BadInput(f"threads is {chosen.threads}, but must be at least 1")
-    if chosen.seed < 0:
-        raise BadInput(f"seed is {chosen.seed}, but must not be negative")
+    require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
+    require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
     prepare_process(chosen.threads)
     if chosen.resume is not None:
         _refuse_settings(chosen)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, require
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,6 @@ class EnvironmentConfig:
     def __post_init__(self) -> None:
         if not self.env:
             raise BadInput("The environment is empty; give a name such as 'cheetah-run' or 'Pendulum-v1'.")
-        if self.action_repeat < 1:
-            raise BadInput(f"action_repeat is {self.action_repeat}, but must be at least 1.")
-        if not 0.0 <= self.hidden_share < 1.0:
-            raise BadInput(f"hidden_share is {self.hidden_share}, but must be at least 0 and below 1.")
-        if self.hidden_seed < 0:
-            raise BadInput(f"hidden_seed is {self.hidden_seed}, but must not be negative.")
+        require(self, ("action_repeat",), lambda value: value >= 1, "be at least 1")
+        require(self, ("hidden_share",), lambda value: 0 <= value < 1, "be at least 0 and below 1")
+        require(self, ("hidden_seed",), lambda value: value >= 0, "not be negative")

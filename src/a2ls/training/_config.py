@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, require
 from a2ls.agents import SACConfig
 from a2ls.envs import EnvironmentConfig
 
@@ -45,9 +45,8 @@ class TrainConfig:
     """Where the networks are: cpu, cuda, cuda:1 or mps."""
 
     def __post_init__(self) -> None:
-        for name in ("evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}, but must be at least 1")
+        counts = ("evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity")
+        require(self, counts, lambda value: value >= 1, "be at least 1")
         if self.decisions < self.evaluations:
             raise BadInput(
                 f"steps is {self.steps}, which is {self.decisions} decisions with an action repeat of "

@@ -40,10 +40,6 @@ class Curve:
         """The curve with one more evaluation at its end."""
         return Curve((*self.points, point))
 
-    def up_to(self, step: int) -> Curve:
-        """The evaluations at or before `step`."""
-        return Curve(tuple(point for point in self.points if point.step <= step))
-
     def to_csv(self) -> str:
         """CSV with the columns step, score and returns (separated by spaces); `from_csv` restores it bit for bit."""
         text = io.StringIO()

@@ -66,7 +66,6 @@ class Training:
 
     def __init__(self, config: TrainConfig, loss: Loss | None, seed: int) -> None:
         self.config = config
-        self.loss = loss
         self.seed = seed
         self.env = make_env(config.environment)
         self.agent = SAC(
