@@ -107,10 +107,11 @@ def test_a_diverged_run_keeps_its_curve_and_its_reason(tmp_path):
     folder = RunFolder.create(tmp_path / "run", replace(JOB, config=config))
     with pytest.raises(Diverged, match="the run diverged at step"):
         run_in_folder(folder)
-    assert [point.step for point in folder.read_curve().points] == [200, 400]
     result = folder.read_result()
     assert result.state == "diverged"
     assert "not finite" in result.reason
+    assert run_in_folder(folder) == result  # It is not tried again, and what it had found stays.
+    assert [point.step for point in folder.read_curve().points] == [200, 400]
 
 
 def test_a_folder_with_a_run_is_not_overwritten(tmp_path):

@@ -147,14 +147,16 @@ def run_in_folder(
     Raises:
         Diverged: If the networks are no longer finite; the curve and the reason are kept in the folder.
     """
+    ended = folder.read_result()
+    if ended is not None and (ended.state == "diverged" or not video):
+        return ended
     job = folder.read_job()
     training = Training(job.config, job.loss, job.seed)
-    ended = folder.read_result()
     try:
         seconds_before = folder.restore(training)
-        # Points after the checkpoint are found again, and are the same.
-        folder.write_curve(training.curve)
         if ended is None:
+            # Points after the checkpoint are found again, and are the same.
+            folder.write_curve(training.curve)
             if on_start is not None:
                 on_start(training)
             ended = _train(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from a2ls._errors import BadInput
 from a2ls._suggest import did_you_mean, nearest
@@ -14,13 +13,9 @@ T = TypeVar("T")
 
 
 def to_mapping(settings: Any) -> dict[str, Any]:
-    """The fields of a dataclass, groups as nested mappings, without those that are None (TOML has no such value)."""
+    """The fields of a dataclass, groups as nested mappings."""
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-    return {
-        name: to_mapping(value) if dataclasses.is_dataclass(value) else value
-        for name, value in fields.items()
-        if value is not None
-    }
+    return {name: to_mapping(value) if dataclasses.is_dataclass(value) else value for name, value in fields.items()}
 
 
 def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", others: tuple[str, ...] = ()) -> T:
@@ -58,9 +53,6 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
         if value not in get_args(hint):
             raise BadInput(f"{name} is {value!r}, but must be one of {', '.join(map(repr, get_args(hint)))}")
         return value
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (part for part in get_args(hint) if part is not type(None))
-        return _checked(name, value, hint)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
