@@ -7,19 +7,23 @@
 disk, where it survives a kill at any instant.
 """
 
+from a2ls.training._checkpoint import Checkpoint
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
+from a2ls.training._files import write_whole
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
 from a2ls.training._presets import AgentName, PresetName, preset, with_agent
 from a2ls.training._process import prepare_process
 from a2ls.training._replay import Replay, SequenceNeeds
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
+from a2ls.training._settings import to_mapping, with_mapping
 from a2ls.training._training import Diverged, Training, train
 
 __all__ = [
     "DEFAULT_CHECKPOINT_SECONDS",
     "NO_LOSS",
     "AgentName",
+    "Checkpoint",
     "Curve",
     "CurvePoint",
     "Diverged",
@@ -38,6 +42,9 @@ __all__ = [
     "preset",
     "read_job",
     "run_in_folder",
+    "to_mapping",
     "train",
     "with_agent",
+    "with_mapping",
+    "write_whole",
 ]

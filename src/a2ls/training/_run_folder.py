@@ -20,10 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-import torch
-
 from a2ls._errors import BadInput
 from a2ls.training import _seeds as seeds
+from a2ls.training._checkpoint import Checkpoint
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._files import write_whole
 from a2ls.training._job import TrainJob, read_job
@@ -63,7 +62,7 @@ class RunFolder:
         self.path = path
         self.config = path / "config.toml"
         self.curve = path / "curve.csv"
-        self.checkpoint = path / "checkpoint.pt"
+        self.checkpoint = Checkpoint(path / "checkpoint.pt")
         self.result = path / "result.json"
         self.tensorboard = path / "tensorboard"
         self.video = path / "video.mp4"
@@ -108,19 +107,6 @@ class RunFolder:
         """Replace the result."""
         write_whole(self.result, lambda file: file.write_text(json.dumps(asdict(result), indent=2) + "\n"))
 
-    def save(self, training: Training, seconds: float) -> None:
-        """Write a checkpoint; `training` must be between two episodes, or at its end."""
-        state = {"training": training.state_dict(), "seconds": seconds}
-        write_whole(self.checkpoint, lambda file: torch.save(state, file))
-
-    def restore(self, training: Training) -> float:
-        """Bring a new training to the last checkpoint, if there is one; returns the seconds it had taken."""
-        if not self.checkpoint.exists():
-            return 0.0
-        state = torch.load(self.checkpoint, map_location=training.agent.device, weights_only=True)
-        training.load_state_dict(state["training"])
-        return float(state["seconds"])
-
 
 def run_in_folder(
     folder: RunFolder,
@@ -153,7 +139,7 @@ def run_in_folder(
     job = folder.read_job()
     training = Training(job.config, job.loss, job.seed)
     try:
-        seconds_before = folder.restore(training)
+        seconds_before = folder.checkpoint.restore(training)
         if ended is None:
             # Points after the checkpoint are found again, and are the same.
             folder.write_curve(training.curve)
@@ -209,7 +195,7 @@ def _train(
     def between_episodes(training: Training) -> None:
         nonlocal saved
         if time.monotonic() - saved > checkpoint_seconds:
-            folder.save(training, seconds())
+            folder.checkpoint.save(training, seconds())
             saved = time.monotonic()
 
     try:
@@ -219,7 +205,7 @@ def _train(
         raise
     finally:
         writer.close()
-    folder.save(training, seconds())
+    folder.checkpoint.save(training, seconds())
     result = _result("finished", "", training, seconds())
     folder.write_result(result)
     return result

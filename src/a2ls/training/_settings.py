@@ -53,6 +53,10 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
         if value not in get_args(hint):
             raise BadInput(f"{name} is {value!r}, but must be one of {', '.join(map(repr, get_args(hint)))}")
         return value
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise BadInput(f"{name} is {value!r}, but must be a list of texts")
+        return tuple(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):

@@ -1,0 +1,46 @@
+"""All that a training needs to go on after a kill, in one file."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+import torch
+
+from a2ls.training._files import write_whole
+from a2ls.training._training import Training
+
+
+class Checkpoint:
+    """The file of one training. There is either a whole checkpoint in it or none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, training: Training, seconds: float) -> None:
+        """Replace the checkpoint; `training` must be between two episodes, or at its end.
+
+        Args:
+            training: What to save.
+            seconds: How long it has trained so far.
+        """
+        state = {"training": training.state_dict(), "seconds": seconds}
+        write_whole(self.path, lambda file: torch.save(state, file))
+
+    def restore(self, training: Training) -> float:
+        """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken."""
+        if not self.path.exists():
+            return 0.0
+        state = torch.load(self.path, map_location=training.agent.device, weights_only=True)
+        training.load_state_dict(state["training"])
+        return float(state["seconds"])
+
+    def remove(self) -> None:
+        """Delete the checkpoint, if there is one, and all that belongs to it."""
+        self.path.unlink(missing_ok=True)
+        self.remove_unfinished()
+
+    def remove_unfinished(self) -> None:
+        """Delete what a process that was killed in `save` left beside the file. Only while nobody else saves here."""
+        for file in self.path.parent.glob(f".{glob.escape(self.path.name)}.*"):
+            file.unlink(missing_ok=True)
