@@ -13,6 +13,7 @@ others (the source):
 
 from a2ls.space._elements import KINDS, Element, Kind
 from a2ls.space._loss import Loss
+from a2ls.space._loss_files import BadLossFile
 from a2ls.space._operators import MSE, OPERATORS, SIMILARITIES, Operator, Similarity
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
 from a2ls.space._size import space_size
@@ -35,6 +36,7 @@ __all__ = [
     "OPERATORS",
     "PATTERNS",
     "SIMILARITIES",
+    "BadLossFile",
     "Element",
     "InvalidLoss",
     "Kind",

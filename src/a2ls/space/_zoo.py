@@ -6,11 +6,13 @@ import csv
 import re
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from a2ls._errors import BadInput
 from a2ls._suggest import did_you_mean, nearest
 from a2ls.space._loss import Loss
+from a2ls.space._loss_files import means_file, read_loss_file
 from a2ls.space._text import has_arrow
 from a2ls.space._validity import MAX_HORIZON, InvalidLoss
 
@@ -47,11 +49,12 @@ class UnknownLoss(BadInput):
 
 
 def named_loss(name: str) -> Loss:
-    """The loss of the zoo with this name; case does not matter, nor `_` for `-`.
+    """The loss of the zoo with this name, or else in the file of this path; case does not matter, nor `_` for `-`.
 
     Besides the losses of Table 1 and the winners there are `atc-k` and `spr-k` for k in 1..10 (`atc` is
     `atc-3`, `spr` is `spr-5`), and the best five candidates of each stage of the paper's evolutions, named by
-    task and observation, stage and rank: `cheetah-run-image/stage5/3`.
+    task and observation, stage and rank: `cheetah-run-image/stage5/3`. A file holds a JSON object with a `loss` in text
+    form, as the winner.json of a cross-validation does, or nothing but the text form; a name of the zoo goes first.
 
     Example:
         >>> print(named_loss("a2-winner"))
@@ -59,6 +62,7 @@ def named_loss(name: str) -> Loss:
 
     Raises:
         UnknownLoss: With the nearest names.
+        BadLossFile: If it is a file without a loss, or the path of a .json file that does not exist.
     """
     return _entry(name).loss
 
@@ -79,10 +83,11 @@ def names_of(loss: Loss) -> tuple[str, ...]:
 
 
 def find_loss(text: str, max_horizon: int = MAX_HORIZON) -> Loss:
-    """The valid loss that a user means: a name of the zoo, or with an arrow in it the text form of a loss.
+    """The valid loss that a user means: the text form of a loss if it has an arrow, a name of the zoo, or a file.
 
     Raises:
-        UnknownLoss: If it is neither; with the nearest names.
+        UnknownLoss: If it is none of them; with the nearest names.
+        BadLossFile: If it is a file without a loss, or the path of a .json file that does not exist.
         InvalidLoss: If the text has an arrow but is not valid, or the named loss is too long.
     """
     if has_arrow(text):
@@ -119,6 +124,8 @@ def _entry(name: str) -> NamedLoss:
     try:
         return _by_name()[wanted]
     except KeyError:
+        if means_file(name):
+            return NamedLoss(*read_loss_file(Path(name.strip())))
         raise UnknownLoss(name, nearest(wanted, _by_name())) from None
 
 
