@@ -23,7 +23,7 @@ $(INSTALLED): pyproject.toml constraints.txt scripts/system-libraries
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-quickstart: $(INSTALLED)  ## Train a short run with and without A2-winner, and compare their curves
+quickstart: $(INSTALLED)  ## A small search of some minutes, from random losses to the best one found
 	@$(BIN)/a2ls quickstart
 
 test: $(INSTALLED) lint  ## Lint, type-check and test (minutes)

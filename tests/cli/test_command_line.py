@@ -9,7 +9,9 @@ import pytest
 
 from a2ls.agents import SACConfig
 from a2ls.cli import main
+from a2ls.cli._main import COMMANDS
 from a2ls.envs import EnvironmentConfig
+from a2ls.search import SearchFolder
 from a2ls.training import RunFolder, TrainConfig, preset
 
 SHORT = [
@@ -147,9 +149,9 @@ def test_the_options_override_the_file_and_the_file_the_preset(tmp_path, monkeyp
 def test_help_names_every_command(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
-    for command in ("train", "losses", "curves", "quickstart"):
+    for command in COMMANDS:
         assert f"a2ls {command}" in shown
-    for command in ("train", "losses", "curves", "quickstart"):
+    for command in COMMANDS:
         with pytest.raises(SystemExit) as end:
             main([command, "--help"])
         assert end.value.code == 0
@@ -170,10 +172,17 @@ def test_a_run_records_a_video(tmp_path):
     assert len(video) > 10_000
 
 
-def test_quickstart_compares_two_trainings():
-    done = a2ls("quickstart", "--steps", "6000")
+def test_quickstart_is_a_search_that_ends_with_the_best_loss_beside_the_plain_agent(tmp_path):
+    done = a2ls("quickstart", "--env", "Pendulum-v1", "--steps", "2400")
     assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "runs").iterdir()
+    folder = SearchFolder.open(path)
+    assert [candidate.state for candidate in folder.candidates()] == ["finished"] * 12
+    best = max(folder.candidates(), key=lambda candidate: candidate.score)
     table = done.stdout[done.stdout.rindex("Score by step") :]
-    assert "none" in table
-    assert "a2-winner" in table
-    assert "One seed and 6,000 steps: a first look, not a result." in table
+    assert f"candidate {best.number} (one seed)" in table
+    assert "sac (mean of 2 seeds)" in table
+    assert f"{best.score:.1f}" in table
+    assert "winner's curse" in " ".join(table.split())
+    for command in ("top", "validate", "losses", "train"):
+        assert f" {command} " in table

@@ -18,9 +18,15 @@ from a2ls.cli._errors import Failure
 # which train nothing do not wait for torch.
 COMMANDS = {
     "train": "Train an agent with an auxiliary loss, or with none.",
+    "search": "Search a loss for an environment, by evolution.",
+    "top": "List the candidates of a search, best first.",
+    "validate": "Train the best losses of a search again, elsewhere and with other seeds.",
+    "benchmark": "Compare losses and baselines in several environments with several seeds.",
+    "operators": "Compare the ten operators on one loss, as the paper does.",
+    "export": "Write the trainings of a search or a benchmark as Parquet and CSV.",
     "losses": "List the named losses, or draw one.",
     "curves": "Show the learning curves of runs side by side.",
-    "quickstart": "A short training with and without A2-winner, compared.",
+    "quickstart": "A small search in a few minutes, to see how it all works.",
 }
 
 
@@ -41,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    command = importlib.import_module(f"a2ls.cli._{name}")
     try:
+        command = importlib.import_module(f"a2ls.cli._{name}")
         command.run(arguments)
     except BadInput as error:
         return _fail(f"a2ls {name}", str(error), 2)

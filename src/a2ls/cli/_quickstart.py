@@ -7,54 +7,47 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import optuna
 import tyro
 from rich.console import Console
 
-from a2ls.cli._train import train_in_view
-from a2ls.cli.curves_view import LabelledCurve, curves_table
-from a2ls.cli.training_view import loss_label
-from a2ls.training import NO_LOSS, RunFolder, TrainJob, parse_loss, prepare_process, preset
+from a2ls._errors import require
+from a2ls.cli._search import available_cores, print_summary, search_in_view
+from a2ls.search import SearchFolder, search_preset
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train the plain agent and the agent with the paper's A2-winner for a short time, and compare their curves."""
+    """A small search, from its first random losses to the best one found, beside the plain agent."""
 
     env: str = "cheetah-run"
     """The environment."""
 
-    steps: int = 20_000
+    steps: int = 16_000
     """Environment steps of each training."""
 
-    seed: int = 0
-    """The seed of both."""
+    workers: int = field(default_factory=available_cores)
+    """Trainings at the same time; by default one for each core."""
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = tyro.cli(Arguments, prog="a2ls quickstart", args=arguments)
-    prepare_process()
-    console = Console()
+    require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     # As the user can type it: the command may not be on the path.
     program = "a2ls" if shutil.which("a2ls") else os.path.relpath(sys.argv[0])
-    root = Path("runs") / f"quickstart-{time.strftime('%Y%m%d-%H%M%S')}"
-    config = replace(preset("fast", chosen.env), steps=chosen.steps)
-    curves = []
-    for name in (NO_LOSS, "a2-winner"):
-        job = TrainJob(config, parse_loss(name), chosen.seed)
-        folder = RunFolder.create(root / name, job)
-        train_in_view(folder, summary=False)
-        curves.append(LabelledCurve(loss_label(job), folder.read_curve()))
-    console.print()
-    console.print(curves_table(curves))
+    console = Console()
+    config = search_preset("quick", chosen.env)
+    config = replace(config, training=replace(config.training, steps=chosen.steps))
     console.print(
-        f"One seed and {chosen.steps:,} steps: a first look, not a result. To go on:\n\n"
-        f"  {program} losses a2-winner       # what A2-winner predicts from what\n"
-        f"  {program} train --env {chosen.env} --loss a2-winner    # the whole length of the preset\n"
-        f"  {program} train --help           # every setting",
+        f"A small search on {chosen.env}: {config.stages} stages of {config.population} auxiliary losses, each trained "
+        f"for {config.training.steps:,} steps, and {config.baseline_seeds} trainings without one.\n",
         highlight=False,
-        soft_wrap=True,
     )
+    folder = SearchFolder.create(Path("runs") / f"quickstart-{time.strftime('%Y%m%d-%H%M%S')}", config)
+    search_in_view(folder, chosen.workers, about="preset quick", program=program)
+    print_summary(console, folder, program)

@@ -54,7 +54,8 @@ class Arguments:
     settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
 
     loss: str = NO_LOSS
-    """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", or `none` for the plain agent."""
+    """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", a file such as the winner.json of a
+    cross-validation, or `none` for the plain agent."""
 
     seed: int = 0
     """Determines everything that is random."""

@@ -1,0 +1,268 @@
+"""What the search itself costs beside the trainings: asking for a candidate and telling its score, in SQLite.
+
+At each number of finished candidates the study is opened anew, as after a restart, and then goes on for two stages. The
+first stage is left out but for its first ask, which reads all candidates; the second is timed:
+
+  ask   `study.ask()` and `suggest_loss(trial)`; the mean contains the ask that breeds the whole stage
+  tell  one `trial.report(...)` and `study.tell(...)`
+
+The candidates before that are written into the tables of the storage at once, with random losses and scores, and look
+to the sampler like its own. The growth is the exponent b of the best fit of a * candidates^b to the medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import optuna
+from measuring import cpu_name
+from optuna.distributions import distribution_to_json
+from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages._rdb import models
+from optuna.trial import TrialState
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import insert
+
+from a2ls.search import A2LSSampler, Mode, SearchSpace, suggest_loss
+from a2ls.search._encoding import distributions, parameters_of
+from a2ls.search._folder import StudyFolder
+from a2ls.search._proposal import PROPOSAL_KEY, Proposal
+from a2ls.search._variation import random_loss
+from a2ls.space import Loss
+
+SIZES = (100, 1_000, 3_000, 10_000)
+POPULATION, REPORTS = 100, 5
+STUDY = "overhead"
+GOAL_MILLISECONDS, GOAL_GROWTH = 20, 1
+
+EXAMPLES = """\
+examples:
+  python benchmarks/sampler_overhead.py                     as a search stores its candidates, about two minutes
+  python benchmarks/sampler_overhead.py --storage plain     as optuna.create_study(storage="sqlite:///...") does
+  python benchmarks/sampler_overhead.py --sizes 100 1000    a quick look
+"""
+
+STORAGES: dict[str, Callable[[Path], BaseStorage]] = {
+    "folder": lambda folder: StudyFolder(folder).open_storage(""),
+    "plain": lambda folder: optuna.storages.get_storage(f"sqlite:///{StudyFolder(folder).database}"),
+}
+
+
+@dataclass(frozen=True)
+class Times:
+    """The distribution of some times, in milliseconds."""
+
+    median: float
+    ninetieth: float
+    """The 90th percentile."""
+    mean: float
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> Times:
+        """Summarise some times."""
+        milliseconds = 1000 * np.array(seconds)
+        return cls(float(np.median(milliseconds)), float(np.quantile(milliseconds, 0.9)), float(milliseconds.mean()))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one mode costs at one number of candidates."""
+
+    mode: Mode
+    candidates: int
+    first_ask: float
+    """Seconds from opening the storage to the first proposal."""
+    ask: Times
+    tell: Times
+
+
+def measure(mode: Mode, candidates: int, storage: str, folder: Path) -> Result:
+    """Fill a storage, and time a stage of asking and telling."""
+    fill(STORAGES[storage](folder), candidates - POPULATION)
+    start = time.perf_counter()
+    study = optuna.load_study(
+        study_name=STUDY, storage=STORAGES[storage](folder), sampler=A2LSSampler(POPULATION, mode=mode, seed=0)
+    )
+    scores = np.random.default_rng(1)
+    first_ask, asking, telling = 0.0, [], []
+    for number in range(2 * POPULATION):
+        before = time.perf_counter()
+        trial = study.ask()
+        suggest_loss(trial)
+        asked = time.perf_counter()
+        score = float(scores.normal())
+        trial.report(score, step=1)
+        study.tell(trial, score)
+        told = time.perf_counter()
+        if number == 0:
+            first_ask = asked - start
+        if number >= POPULATION:
+            asking.append(asked - before)
+            telling.append(told - asked)
+    return Result(mode, candidates, first_ask, Times.of(asking), Times.of(telling))
+
+
+def fill(storage: BaseStorage, candidates: int) -> None:
+    """Write finished candidates into a new study, all at once: one by one it would take minutes."""
+    study = optuna.create_study(study_name=STUDY, storage=storage, direction="maximize")
+    space, rng = SearchSpace(), np.random.default_rng(0)
+    kinds = distributions(space, "masks")
+    written_kinds = {name: distribution_to_json(kind) for name, kind in kinds.items()}
+    start = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=1)
+    rows: dict[type[models.BaseModel], list[dict[str, Any]]] = {
+        table: []
+        for table in (
+            models.TrialModel,
+            models.TrialParamModel,
+            models.TrialValueModel,
+            models.TrialIntermediateValueModel,
+            models.TrialSystemAttributeModel,
+        )
+    }
+    for number in range(candidates):
+        loss, score = _valid_loss(rng, space), float(rng.normal())
+        key = {"trial_id": number + 1}
+        told = start + timedelta(seconds=number)
+        rows[models.TrialModel].append(
+            {
+                **key,
+                "number": number,
+                "study_id": study._study_id,
+                "state": TrialState.COMPLETE,
+                "_datetime_start_utc": start,
+                "_datetime_complete_utc": told,
+            }
+        )
+        for name, value in parameters_of(loss, space, "masks").items():
+            rows[models.TrialParamModel].append(
+                {
+                    **key,
+                    "param_name": name,
+                    "param_value": kinds[name].to_internal_repr(value),
+                    "distribution_json": written_kinds[name],
+                }
+            )
+        finite = models.TrialValueModel.TrialValueType.FINITE
+        rows[models.TrialValueModel].append({**key, "objective": 0, "value": score, "value_type": finite})
+        finite_report = models.TrialIntermediateValueModel.TrialIntermediateValueType.FINITE
+        rows[models.TrialIntermediateValueModel] += [
+            {**key, "step": step, "intermediate_value": score, "intermediate_value_type": finite_report}
+            for step in range(REPORTS)
+        ]
+        proposal = Proposal(loss, "random", (), repeat_of=None, occurrence=0).to_attribute()
+        rows[models.TrialSystemAttributeModel].append({**key, "key": PROPOSAL_KEY, "value_json": json.dumps(proposal)})
+    backend = getattr(storage, "_backend", storage)
+    assert isinstance(backend, RDBStorage)
+    with backend.engine.begin() as connection:
+        for table, written in rows.items():
+            if written:
+                connection.execute(insert(table), written)
+
+
+def _valid_loss(rng: np.random.Generator, space: SearchSpace) -> Loss:
+    while (loss := random_loss(rng, space)) not in space:
+        pass
+    return loss
+
+
+def growth(results: list[Result], times: Callable[[Result], Times]) -> float:
+    """The exponent with which the median grows."""
+    candidates, medians = zip(*((result.candidates, times(result).median) for result in results), strict=True)
+    slope, _ = np.polyfit(np.log(candidates), np.log(medians), 1)
+    return float(slope)
+
+
+def table(results: list[Result], storage: str) -> Table:
+    """The figures of all modes and sizes."""
+    title = f"Milliseconds (median, 90th percentile, mean), {storage} storage, population {POPULATION}"
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn.add_column("mode", no_wrap=True)
+    for column in ("candidates", "ask", "90 %", "mean", "tell", "90 %", "mean", "first s"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    for result in results:
+        times = [f"{value:.1f}" for kind in (result.ask, result.tell) for value in asdict(kind).values()]
+        drawn.add_row(result.mode, f"{result.candidates:,}", *times, f"{result.first_ask:.2f}")
+    return drawn
+
+
+def goal_lines(results: list[Result]) -> list[str]:
+    """Whether the goals are reached, for each mode."""
+    lines = []
+    for mode in get_args(Mode):
+        of_mode = [result for result in results if result.mode == mode]
+        largest = of_mode[-1]
+        kinds: dict[str, Callable[[Result], Times]] = {"ask": lambda r: r.ask, "tell": lambda r: r.tell}
+        for name, times in kinds.items():
+            taken = times(largest).median
+            line = (
+                f"{mode}, {name}: {taken:.1f} ms at {largest.candidates:,} candidates, goal {GOAL_MILLISECONDS} ms "
+                f"({_verdict(reached=taken <= GOAL_MILLISECONDS)})"
+            )
+            if len(of_mode) > 1:
+                exponent = growth(of_mode, times)
+                line += f"; growth {exponent:.2f}, goal {GOAL_GROWTH} ({_verdict(reached=exponent <= GOAL_GROWTH)})"
+            lines.append(line)
+    return lines
+
+
+def _verdict(*, reached: bool) -> str:
+    return "reached" if reached else "not reached"
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) < POPULATION or int(text) % POPULATION:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of stages of {POPULATION} candidates")
+    return int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = " ".join(map(str, SIZES))
+    made.add_argument(
+        "--sizes", nargs="+", type=_size, default=SIZES, metavar="N", help=f"finished candidates (default: {default})"
+    )
+    made.add_argument("--storage", choices=STORAGES, default="folder", help="how SQLite is opened (default: folder)")
+    made.add_argument("--folder", type=Path, metavar="DIR", help="where to put the databases (default: temporary)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    return made
+
+
+def main() -> None:
+    """Measure, print, and write the figures where asked for."""
+    arguments = parser().parse_args()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    console, errors = Console(), Console(file=sys.stderr)
+    console.print(f"{cpu_name()}, optuna {optuna.__version__}", highlight=False)
+    results = []
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
+        for mode in get_args(Mode):
+            for candidates in sorted(set(arguments.sizes)):
+                with errors.status(f"{mode}, {candidates:,} candidates"):
+                    folder = Path(temporary) / f"{mode}-{candidates}"
+                    folder.mkdir()
+                    results.append(measure(mode, candidates, arguments.storage, folder))
+    console.print(table(results, arguments.storage))
+    for line in goal_lines(results):
+        console.print(line, highlight=False)
+    if arguments.json is not None:
+        figures = {"cpu": cpu_name(), "storage": arguments.storage, "results": [asdict(result) for result in results]}
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

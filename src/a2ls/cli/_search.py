@@ -1,0 +1,278 @@
+"""`a2ls search`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, NamedTuple, get_args
+
+import optuna
+import tyro
+from rich.console import Console
+
+from a2ls._errors import BadInput, require
+from a2ls.cli.candidates_view import (
+    TOP,
+    baseline_results,
+    candidates_table,
+    count_of,
+    curves_side_by_side,
+    duration,
+    finished_candidates,
+    stages_table,
+)
+from a2ls.cli.curves_view import LabelledCurve
+from a2ls.cli.search_view import Rows, SearchProgress, SearchView
+from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
+
+_PRESET: SearchPresetName = "laptop"
+_REFUSAL = (
+    "--resume goes on with the settings of the search: leave out all others but --workers, --stages, --max-trials, "
+    "--max-env-steps and --max-hours"
+)
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Search an auxiliary loss for an environment: train candidates, breed the best, and keep all in a folder.
+
+    The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
+    minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. Some lines to start from:
+
+        a2ls search --env cheetah-run --preset quick
+        a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
+        a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
+        a2ls search --resume runs/my-search
+        a2ls search --resume runs/my-search --stages 10
+    """
+
+    settings: Annotated[SearchConfig, tyro.conf.arg(name="")]
+
+    budget: Annotated[Budget, tyro.conf.arg(name="")] = field(default_factory=Budget)
+
+    preset: SearchPresetName = _PRESET
+    """Where settings come from that no option sets."""
+
+    workers: int = field(default_factory=available_cores)
+    """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""
+
+    out: Path | None = None
+    """The folder for the search; a new one below runs/ if not given."""
+
+    storage: str = ""
+    """URL of the Optuna storage for the candidates, such as sqlite:////data/searches.db; by default a file in the
+    folder."""
+
+    name: str = ""
+    """Name of the search in that storage; by default that of the folder."""
+
+    resume: Path | None = None
+    """Go on with the search in this folder. Of its settings, only --workers, --stages and the budget (--max-trials,
+    --max-env-steps, --max-hours) may be given anew: more of them prolongs a search."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    defaults, folder = _defaults(arguments)
+    chosen = tyro.cli(
+        tyro.conf.OmitArgPrefixes[tyro.conf.DisallowNone[Arguments]],
+        prog="a2ls search",
+        args=arguments,
+        default=defaults,
+    )
+    require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
+    _check(chosen)
+    if folder is None:
+        path = chosen.out or _new_folder(chosen)
+        folder = SearchFolder.create(path, chosen.settings, chosen.budget, storage=chosen.storage, name=chosen.name)
+    else:
+        _change(folder, chosen, defaults)
+    search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {chosen.preset}")
+    print_summary(Console(), folder)
+
+
+def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]:
+    """What the options that stand for many settings say: an old search for all of them, or preset and environment."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for option in ("--preset", "--env", "--resume"):
+        parser.add_argument(option)
+    try:
+        chosen, _ = parser.parse_known_args(arguments)
+    except argparse.ArgumentError:  # An option without its value: the parser of all options says so better.
+        chosen = parser.parse_args([])
+    if chosen.resume is not None:
+        folder = SearchFolder.open(Path(chosen.resume))
+        if chosen.preset is not None:
+            raise BadInput(_REFUSAL)
+        return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
+    if chosen.preset not in get_args(SearchPresetName):
+        chosen.preset = _PRESET  # Likewise.
+    return Arguments(search_preset(chosen.preset, *([chosen.env] if chosen.env else []))), None
+
+
+def _check(chosen: Arguments) -> None:
+    """What can be known to be of no use before anything is written."""
+    config, budget = chosen.settings, chosen.budget
+    if config.training.agent.encoder == "identity":
+        raise BadInput("encoder is 'identity', but a search needs an encoder that losses can train: dense or mlp")
+    if 0 < budget.max_env_steps < config.training.steps:
+        raise BadInput(
+            f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
+        )
+    make_env(config.training.environment).close()
+
+
+def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:
+    """Give a search that goes on its new end; refuse all other changes instead of ignoring them."""
+    allowed = replace(
+        defaults,
+        settings=replace(defaults.settings, stages=chosen.settings.stages),
+        budget=chosen.budget,
+        workers=chosen.workers,
+        resume=chosen.resume,
+    )
+    if chosen != allowed:
+        raise BadInput(_REFUSAL)
+    if (chosen.settings, chosen.budget) != (defaults.settings, defaults.budget):
+        folder.change(stages=chosen.settings.stages, budget=chosen.budget)
+
+
+def _new_folder(chosen: Arguments) -> Path:
+    words = f"{chosen.settings.training.environment.env}-{chosen.preset}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / re.sub(r"[^\w.]+", "-", words)
+
+
+def search_in_view(folder: SearchFolder, workers: int, *, about: str = "", program: str = "a2ls") -> None:
+    """Search what the folder says, from wherever it stands, and show how it goes.
+
+    Args:
+        folder: The search.
+        workers: Trainings at the same time.
+        about: Words for the heading.
+        program: What to type for this program.
+    """
+    config, budget = folder.config, folder.settings.budget
+    seconds_left = budget.max_hours * 3600 - folder.seconds_spent() if budget.max_hours else float("inf")
+    progress = SearchProgress(config, folder.limit, workers, lambda: Rows.of(folder), budget_seconds=seconds_left)
+    header = ", ".join(filter(None, (config.training.environment.env, about, f"in {folder.path}")))
+    go_on = f"{program} search --resume {shlex.quote(str(folder.path))}"
+    try:
+        with SearchView(progress, header) as view:
+            folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
+    except KeyboardInterrupt:
+        _say(Console(), f"{progress.summary()}\ninterrupted; go on with:  {go_on}")
+        raise
+
+
+class _Spent(NamedTuple):
+    """The part of the budget that ended a search before its last stage."""
+
+    option: str
+    value: float
+
+
+def _spent_budget(folder: SearchFolder, candidates: Sequence[Candidate]) -> _Spent | None:
+    """What ended the search, if it was not its last stage."""
+    config, budget = folder.config, folder.settings.budget
+    if sum(candidate.state != "running" for candidate in candidates) >= config.candidates:
+        return None
+    if budget.max_hours and folder.seconds_spent() >= budget.max_hours * 3600:
+        return _Spent("--max-hours", budget.max_hours)
+    if folder.limit == budget.max_trials:
+        return _Spent("--max-trials", budget.max_trials)
+    return _Spent("--max-env-steps", budget.max_env_steps) if folder.limit < config.candidates else None
+
+
+def print_summary(console: Console, folder: SearchFolder, program: str = "a2ls") -> None:
+    """What a search has found, how far it can be believed, and what to type next.
+
+    Args:
+        console: Where to print.
+        folder: A search that has ended, or not.
+        program: What to type for this program.
+    """
+    candidates, baselines = folder.candidates(), baseline_results(folder.baselines())
+    best = finished_candidates(candidates)[:TOP]
+    _say(console, f"\n{folder.config.training.environment.env}: {_size(folder, candidates)}\n")
+    console.print(stages_table(candidates, baselines))
+    if best:
+        console.print(candidates_table(best, baselines, candidates, title="The best candidates"))
+        curves = [LabelledCurve(f"candidate {best[0].number} (one seed)", best[0].curve)]
+        curves += [LabelledCurve(result.label, result.curve) for result in baselines]
+        console.print(curves_side_by_side(curves, console.width))
+    spent = _spent_budget(folder, candidates)
+    if spent is not None:
+        _say(console, f"The budget ended the search before its last candidate: {spent.option} {spent.value:,g}.")
+    for line in _warnings(folder, candidates):
+        console.print(line, highlight=False, markup=False)
+    _say(console, "\n" + _next_commands(folder, best, spent, program))
+
+
+def _size(folder: SearchFolder, candidates: Sequence[Candidate]) -> str:
+    stages = max((candidate.stage for candidate in candidates), default=0)
+    return (
+        f"{count_of(len(candidates), 'candidate')} in {count_of(stages, 'stage')}, "
+        f"{duration(folder.seconds_spent())}, in {folder.path}"
+    )
+
+
+def _warnings(folder: SearchFolder, candidates: Sequence[Candidate]) -> list[str]:
+    """What to know before believing the tables."""
+    finished = len(finished_candidates(candidates))
+    failed = sum(candidate.state == "failed" for candidate in candidates)
+    lines = []
+    if finished > 1:
+        lines.append(
+            f"Each candidate was trained with one seed. The best of {finished} such scores is partly luck and too high "
+            "on average (the winner's curse): validate it with other seeds before you believe it."
+        )
+    elif finished:
+        lines.append("The candidate was trained with one seed: validate it with others before you believe its score.")
+    if failed:
+        lines.append(f"{count_of(failed, 'candidate')} failed: `top` has the reasons, {folder.files.log} the details.")
+    return lines
+
+
+def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spent | None, program: str) -> str:
+    path = shlex.quote(str(folder.path))
+    commands = {"all candidates": f"{program} top {path}"}
+    if spent is not None:
+        commands["the rest of the search"] = f"{program} search --resume {path} {spent.option} 0"
+    if best:
+        loss = shlex.quote(best[0].label)
+        training = f"{_environment_options(folder.config.training.environment)} --seed {folder.config.seed + 1}"
+        commands |= {
+            "the best again, with other seeds": f"{program} validate {path}",
+            "what the best one predicts": f"{program} losses {loss}",
+            "an agent with the best one": f"{program} train {training} --loss {loss}",
+        }
+    width = max(map(len, commands))
+    return "To go on:\n\n" + "\n".join(f"  {about:{width}}   {command}" for about, command in commands.items())
+
+
+def _environment_options(environment: EnvironmentConfig) -> str:
+    """The environment as options of `a2ls train`, without those that are as by default."""
+    default = EnvironmentConfig(environment.env)
+    given = [f"--env {shlex.quote(environment.env)}"]
+    for setting in fields(environment):
+        value = getattr(environment, setting.name)
+        if value != getattr(default, setting.name):
+            given.append(f"--{setting.name.replace('_', '-')} {value}")
+    return " ".join(given)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

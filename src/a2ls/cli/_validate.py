@@ -1,0 +1,190 @@
+"""`a2ls validate`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import optuna
+import tyro
+from rich.console import Console
+
+from a2ls._errors import require
+from a2ls.cli._benchmark import (
+    Several,
+    TrainingOptions,
+    check_environments,
+    fail_if_missing,
+    parse_for_environments,
+    say,
+    settings_options,
+    train_in_view,
+)
+from a2ls.cli._errors import Failure
+from a2ls.cli._search import available_cores
+from a2ls.cli.results_view import negative_note, seeds_notes, verdict_table
+from a2ls.search import NoVerdict, SearchFolder, Validation, Verdict, loss_label
+from a2ls.training import NotARun, TrainConfig, preset
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train the best losses of a search again, in several environments and with fresh seeds, and name a winner.
+
+    A search trains a loss once, and the best of many such scores is partly luck. So the best few are trained anew, with
+    seeds that the search has not used, beside a baseline: the score that selected a loss does not count again. The
+    settings are those of the search, whatever environment they are used in, but for the options that are given.
+
+    The trainings are kept in the folder `validation` of the search. After an interrupt, or with more environments or
+    seeds, the same command goes on and trains what is missing. Some lines to start from:
+
+        a2ls validate runs/my-search
+        a2ls validate runs/my-search --env cheetah-run walker-run hopper-hop --seeds 5
+        a2ls validate runs/my-search --top 3 --stage 5 --env cheetah-run --env walker-run
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """A folder that `a2ls search` wrote."""
+
+    settings: Annotated[TrainingOptions, tyro.conf.arg(name="")]
+
+    env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
+    """Where to train them; in the search's own environment if none is given."""
+
+    top: int = 5
+    """How many losses; two that mean the same count once."""
+
+    seeds: int = 3
+    """Seeds of each training, from the first that the search has not used."""
+
+    stage: int | None = None
+    """Take the best losses of this stage alone."""
+
+    baseline: str = "sac"
+    """The agent to compare with: sac, sac-identity or curl. Its mean in each environment is 1."""
+
+    workers: int = field(default_factory=available_cores)
+    """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    search, chosen, configs = _parse(arguments)
+    require(chosen, ("workers", "top", "seeds"), lambda value: value >= 1, "be at least 1")
+    check_environments(configs)
+    validation = Validation.prepare(
+        search,
+        configs,
+        top=chosen.top,
+        seeds=chosen.seeds,
+        stage=chosen.stage,
+        baseline_name=chosen.baseline,
+    )
+    console = Console()
+    _print_selected(console, validation)
+    train_in_view(validation.benchmark, chosen.workers, shlex.join(["a2ls", "validate", *arguments]))
+    try:
+        verdict = validation.verdict()
+    except NoVerdict as error:
+        fail_if_missing(validation.benchmark)
+        raise Failure(str(error)) from error
+    winner = validation.write_winner(verdict)
+    _print_verdict(console, validation, verdict)
+    _print_next(console, verdict, configs, winner)
+    fail_if_missing(validation.benchmark)
+
+
+def _parse(arguments: Sequence[str]) -> tuple[SearchFolder, Arguments, tuple[TrainConfig, ...]]:
+    """The search, the command line, and the search's settings in each environment with the options that were given."""
+    guess = next(filter(None, map(_search, arguments)), None)
+    # Without a search the command ends with an error, or prints its help.
+    chosen, configs = _parse_beside(arguments, preset("fast") if guess is None else guess.config.training)
+    if guess is None or guess.path != chosen.folder:
+        guess = SearchFolder.open(chosen.folder)
+        chosen, configs = _parse_beside(arguments, guess.config.training)
+    return guess, chosen, configs
+
+
+def _search(argument: str) -> SearchFolder | None:
+    try:
+        return SearchFolder.open(Path(argument))
+    except NotARun:
+        return None
+
+
+def _parse_beside(arguments: Sequence[str], training: TrainConfig) -> tuple[Arguments, tuple[TrainConfig, ...]]:
+    def base(env: str) -> TrainConfig:
+        return replace(training, environment=replace(training.environment, env=env))
+
+    def make(settings: TrainingOptions) -> Arguments:
+        return Arguments(folder=tyro.MISSING, settings=settings)
+
+    return parse_for_environments(arguments, "a2ls validate", make, base, training.environment.env)
+
+
+def _print_selected(console: Console, validation: Validation) -> None:
+    search = validation.search
+    say(console, f"The best losses of {search.path}, and their AULC in the search (with seeds of its own):\n")
+    for each in validation.selected:
+        say(console, f"  #{each.place}  {each.score:8.1f}  {loss_label(each.loss)}")
+    say(console, "")
+
+
+def _print_verdict(console: Console, validation: Validation, verdict: Verdict) -> None:
+    console.print()
+    console.print(verdict_table(verdict))
+    rows = [row for row in validation.benchmark.asked_rows() if row.state == "finished"]
+    cells = {(row.env, row.label) for row in rows}
+    notes = seeds_notes(sum((row.env, row.label) == cell for row in rows) for cell in cells)
+    if verdict.negative:
+        notes.append(negative_note(verdict.baseline))
+    if verdict.without_scale:
+        envs = ", ".join(verdict.without_scale)
+        notes.append(f"Left out: {envs}, where {verdict.baseline} has no score, or one of 0, to compare with.")
+    if verdict.left_out:
+        losses = ", ".join(f"#{each.place}" for each in verdict.left_out)
+        notes.append(f"Left out: {losses}, which failed with every seed somewhere.")
+    for note in notes:
+        console.print(note, style="dim", highlight=False, markup=False)
+
+
+def _print_next(console: Console, verdict: Verdict, configs: Sequence[TrainConfig], path: Path) -> None:
+    winner = verdict.winner
+    say(console, f"\n{verdict.name} is #{winner.selected.place}: {winner.selected.loss}\n")
+    console.print(_judgement(verdict), highlight=False, markup=False)
+    file, settings = shlex.quote(str(path)), settings_options(configs)
+    env, envs = shlex.quote(configs[0].environment.env), shlex.join(config.environment.env for config in configs)
+    first = max(verdict.seeds) + 1
+    say(
+        console,
+        f"\nIt is kept in {path}. To go on:\n\n"
+        f"  a2ls losses {file}    # what it predicts\n"
+        f"  a2ls train --loss {file} --env {env} {settings}    # an agent with it\n"
+        f"  a2ls benchmark --loss {file} --baseline {verdict.baseline} --env {envs} --seeds 10 --first-seed {first} "
+        f"{settings}    # how good it is",
+    )
+
+
+def _judgement(verdict: Verdict) -> str:
+    """How far the winner can be believed."""
+    winner, baseline, losses = verdict.winner, verdict.baseline, len(verdict.overall)
+    caution = (
+        f" It was chosen as the best of {losses} by these very scores, so they are too high on average: "
+        "only a benchmark with other seeds tells how good it is."
+    )
+    caution = caution if losses > 1 else ""
+    if winner.interval is None:
+        return f"So few seeds do not tell whether it is better than {baseline}: give more --seeds.{caution}"
+    low, high = winner.interval
+    if winner.interval.holds(1):
+        return (
+            f"Its interval, {low:.3f} to {high:.3f}, includes 1: as far as these seeds tell it is no better than "
+            f"{baseline}.{caution}"
+        )
+    if low > 1:
+        return f"As far as these seeds tell it is better than {baseline}: {low:.3f} to {high:.3f}.{caution}"
+    return f"It is worse than {baseline}, at {low:.3f} to {high:.3f}, and all others are worse still."

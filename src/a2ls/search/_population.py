@@ -1,0 +1,206 @@
+"""Whole populations: how many candidates are made in which way, exactly, and none of them invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from a2ls._errors import BadInput
+from a2ls.search._space import SearchSpace
+from a2ls.search._variation import (
+    crossover,
+    forward_dynamics_prior,
+    horizon_change,
+    random_loss,
+    replacement,
+    reward_prediction_prior,
+)
+from a2ls.space import Loss
+
+Origin = Literal[
+    "random", "forward-dynamics-prior", "reward-prediction-prior", "replacement", "crossover", "horizon-change"
+]
+
+# How often a child is drawn again that repeats a known loss (all that can be mixed from similar parents may be known),
+# and one that is invalid. Where no draw is valid (a single parent of the longest horizon whose target is the last step
+# cannot be shortened), or none is new, the child is a random loss instead.
+REDRAWS = 100
+_INVALID_REDRAWS = 1000
+
+
+@dataclass(frozen=True)
+class InitialShares:
+    """Of what the first population is made; the paper's 75 and 25 %."""
+
+    random: float = 0.75
+    """Every bit even."""
+    prior: float = 0.25
+    """From the priors: forward dynamics and reward prediction, half of each."""
+
+    def __post_init__(self) -> None:
+        _check_shares(self)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of what every further population is made; the paper's section 3.2.2."""
+
+    replacement: float = 0.5
+    crossover: float = 0.2
+    horizon_change: float = 0.1
+    random: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check_shares(self)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A new loss, how it was made, and from which parents (their places among the parents given)."""
+
+    loss: Loss
+    origin: Origin
+    parents: tuple[int, ...] = ()
+
+
+def initial_origins(rng: np.random.Generator, size: int, shares: InitialShares) -> list[Origin]:
+    """How each member of a first population is made, in random order."""
+    random, prior = apportioned(size, (shares.random, shares.prior))
+    counts: dict[Origin, int] = {
+        "random": random,
+        "forward-dynamics-prior": prior - prior // 2,
+        "reward-prediction-prior": prior // 2,
+    }
+    return _shuffled(rng, counts)
+
+
+def next_origins(rng: np.random.Generator, size: int, shares: Shares) -> list[Origin]:
+    """How each member of a further population is made, in random order."""
+    counts = apportioned(size, (shares.replacement, shares.crossover, shares.horizon_change, shares.random))
+    names: tuple[Origin, ...] = ("replacement", "crossover", "horizon-change", "random")
+    return _shuffled(rng, dict(zip(names, counts, strict=True)))
+
+
+def initial_population(
+    rng: np.random.Generator,
+    size: int,
+    space: SearchSpace,
+    shares: InitialShares,
+    *,
+    known: Collection[Loss] | None = (),
+) -> list[Child]:
+    """The first population: valid losses, the shares exact to one candidate; `known` as for `next_population`."""
+    seen = None if known is None else set(known)
+    origins = initial_origins(rng, size, shares)
+    return [_remembered(breed(rng, origin, (), space, seen), seen) for origin in origins]
+
+
+def next_population(
+    rng: np.random.Generator,
+    size: int,
+    parents: Sequence[Loss],
+    space: SearchSpace,
+    shares: Shares,
+    *,
+    known: Collection[Loss] | None = None,
+) -> list[Child]:
+    """A further population, bred from the survivors of the one before.
+
+    Args:
+        rng: Where all randomness comes from.
+        size: How many candidates.
+        parents: The survivors, at least one.
+        space: What is allowed.
+        shares: How many candidates are made in which way.
+        known: Canonical forms not to propose again, where that is possible; grows by this population's own. None lets
+            repeats be, as in the paper.
+    """
+    seen = None if known is None else set(known)
+    origins = next_origins(rng, size, shares)
+    return [_remembered(breed(rng, origin, parents, space, seen), seen) for origin in origins]
+
+
+def breed(
+    rng: np.random.Generator,
+    origin: Origin,
+    parents: Sequence[Loss],
+    space: SearchSpace,
+    known: Collection[Loss] | None,
+) -> Child:
+    """One child of this origin: valid, and not known already, where that is possible within some draws."""
+    child = _valid_child(rng, origin, parents, space)
+    for attempt in range(2 * REDRAWS):
+        if known is None or child.loss.canonical() not in known:
+            break
+        child = _valid_child(rng, origin if attempt < REDRAWS else "random", parents, space)
+    return child
+
+
+def apportioned(size: int, shares: Sequence[float]) -> list[int]:
+    """Whole numbers that add up to `size`, in proportion to the shares (largest remainders)."""
+    exact = [size * share for share in shares]
+    counts = [int(number + 1e-9) for number in exact]
+    by_remainder = sorted(range(len(shares)), key=lambda i: counts[i] - exact[i])
+    for i in by_remainder[: size - sum(counts)]:
+        counts[i] += 1
+    return counts
+
+
+def _valid_child(rng: np.random.Generator, origin: Origin, parents: Sequence[Loss], space: SearchSpace) -> Child:
+    for _ in range(_INVALID_REDRAWS):
+        child = _child(rng, origin, parents, space)
+        if child.loss in space:
+            return child
+    return _valid_child(rng, "random", parents, space)
+
+
+def _child(rng: np.random.Generator, origin: Origin, parents: Sequence[Loss], space: SearchSpace) -> Child:
+    if origin in _FRESH:
+        return Child(_FRESH[origin](rng, space), origin)
+    if origin == "crossover" and len(parents) == 1:
+        origin = "replacement"  # There is nothing to mix.
+    if origin == "crossover":
+        first, second = _couple(rng, parents)
+        return Child(crossover(rng, parents[first], parents[second]), origin, (first, second))
+    chosen = int(rng.integers(len(parents)))
+    return Child(_FROM_ONE[origin](rng, parents[chosen], space), origin, (chosen,))
+
+
+_FRESH: dict[str, Callable[[np.random.Generator, SearchSpace], Loss]] = {
+    "random": random_loss,
+    "forward-dynamics-prior": forward_dynamics_prior,
+    "reward-prediction-prior": reward_prediction_prior,
+}
+_FROM_ONE: dict[str, Callable[[np.random.Generator, Loss, SearchSpace], Loss]] = {
+    "replacement": replacement,
+    "horizon-change": horizon_change,
+}
+
+
+def _couple(rng: np.random.Generator, parents: Sequence[Loss]) -> tuple[int, int]:
+    """Two different parents of one horizon; if no two have the same, any two."""
+    pairs = [(i, j) for i in range(len(parents)) for j in range(len(parents)) if i != j]
+    same = [(i, j) for i, j in pairs if parents[i].horizon == parents[j].horizon]
+    candidates = same or pairs
+    return candidates[rng.integers(len(candidates))]
+
+
+def _remembered(child: Child, known: set[Loss] | None) -> Child:
+    if known is not None:
+        known.add(child.loss.canonical())
+    return child
+
+
+def _shuffled(rng: np.random.Generator, counts: Mapping[Origin, int]) -> list[Origin]:
+    origins = [origin for origin, count in counts.items() for _ in range(count)]
+    return [origins[i] for i in rng.permutation(len(origins))]
+
+
+def _check_shares(shares: InitialShares | Shares) -> None:
+    values = {field.name: getattr(shares, field.name) for field in fields(shares)}
+    if not (min(values.values()) >= 0 and abs(sum(values.values()) - 1) <= 1e-6):  # nor is a nan allowed
+        written = ", ".join(f"{name} {value}" for name, value in values.items())
+        raise BadInput(f"the shares of a population are {written}, but must not be negative and add up to 1")

@@ -1,0 +1,97 @@
+"""What a sampler remembers of a study: what took a while to compute, and who evaluates which trial.
+
+A process that has none of it comes to the same proposals.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from optuna.trial import FrozenTrial
+
+from a2ls.search._encoding import has_loss, loss_of
+from a2ls.search._proposal import Proposal
+from a2ls.space import Loss
+
+# Between its creation and `before_trial` nobody is known to evaluate a trial. A thread needs less than this for it.
+_NEW_SECONDS = 1.0
+
+
+class KnownLosses:
+    """The canonical forms that a study has seen. Computing them takes a while, so each trial's is kept."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self.numbers: dict[Loss, list[int]] = {}
+        """The trials of each loss, in order."""
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._seen
+
+    def add(self, trials: Iterable[FrozenTrial]) -> None:
+        """Remember the losses of these trials, as far as they have one."""
+        for trial in trials:
+            if trial.number not in self._seen and has_loss(trial.params):
+                self.remember(trial.number, loss_of(trial.params))
+
+    def remember(self, number: int, loss: Loss) -> None:
+        """Remember the loss of a trial."""
+        self._seen.add(number)
+        insort(self.numbers.setdefault(loss.canonical(), []), number)
+
+    def before(self, number: int) -> dict[Loss, list[int]]:
+        """What was known before this trial."""
+        earlier = ((form, [n for n in numbers if n < number]) for form, numbers in self.numbers.items())
+        return {form: numbers for form, numbers in earlier if numbers}
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who evaluates a trial."""
+
+    thread: threading.Thread
+    in_optimize: bool
+    """Whether `Study.optimize` asked for it: such a thread tells the trial before it does anything else."""
+
+    def has(self, other: Holder | None) -> bool:
+        """Whether another trial is in the same hands."""
+        return other is not None and other.thread is self.thread
+
+
+@dataclass
+class Memory:
+    """What is remembered of one study."""
+
+    known: KnownLosses = field(default_factory=KnownLosses)
+    stages: dict[int, list[Proposal]] = field(default_factory=dict)
+    holders: dict[int, Holder] = field(default_factory=dict)
+    """By trial id."""
+    told: list[tuple[datetime, int]] = field(default_factory=list)
+    """When the trials that have ended did so, and their numbers; kept in steady mode only, as the next two."""
+    _told: set[int] = field(default_factory=set)
+    _settled: int = 0
+    """All trials before this one have ended and are known, so that a proposal need not look at them again."""
+
+    def read(self, trials: Sequence[FrozenTrial], but: int) -> None:
+        """Take in what has happened to all trials of the study; one of them is not to be known."""
+        recent = trials[self._settled :]
+        self.known.add(trial for trial in recent if trial.number != but)
+        for trial in recent:
+            ended = trial.datetime_complete
+            if trial.state.is_finished() and ended is not None and trial.number not in self._told:
+                self._told.add(trial.number)
+                insort(self.told, (ended, trial.number))
+        while self._settled in self._told:
+            self._settled += 1
+
+
+def goes_on(trial: FrozenTrial, holder: Holder | None) -> bool:
+    """Whether a thread of `Study.optimize` evaluates this trial, or has just created it."""
+    if holder is not None:
+        return holder.in_optimize and holder.thread.is_alive()
+    start = trial.datetime_start
+    return start is not None and abs((datetime.now() - start).total_seconds()) < _NEW_SECONDS

@@ -1,0 +1,235 @@
+"""The outer loop: a search in a folder, from its first candidate or from where it was left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
+from optuna.trial import FrozenTrial
+
+from a2ls._errors import BadInput
+from a2ls.search._candidates import CandidateSource, candidate_limit
+from a2ls.search._config import Budget, SearchConfig
+from a2ls.search._contenders import baseline
+from a2ls.search._encoding import Encoding
+from a2ls.search._engine import Engine
+from a2ls.search._folder import StudyFolder, engine_for, open_study
+from a2ls.search._grid import Cell, GridSource
+from a2ls.search._jobs import Event, Failed, Finished
+from a2ls.search._pruners import make_pruner
+from a2ls.search._rows import Candidate, Row, has_row, read_candidate, read_row
+from a2ls.search._run import run_jobs
+from a2ls.search._sampler import A2LSSampler
+from a2ls.training import to_mapping, with_mapping
+
+_KIND = "search"
+_SECONDS_SPENT = "seconds_spent"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What config.toml of a search holds."""
+
+    config: SearchConfig
+    budget: Budget
+    storage: str
+    """URL of the storage; empty for the folder's own database."""
+    name: str
+    """Name of the study in that storage."""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for TOML."""
+        return {
+            "kind": _KIND,
+            "name": self.name,
+            "storage": self.storage,
+            **to_mapping(self.config),
+            "budget": to_mapping(self.budget),
+        }
+
+    @staticmethod
+    def from_mapping(values: dict[str, Any]) -> Settings:
+        """What `to_mapping` wrote."""
+        missing = sorted({"name", "storage", "budget"} - values.keys())
+        if missing:
+            raise BadInput(f"the settings of a search lack {', '.join(missing)}")
+        values = {key: value for key, value in values.items() if key != "kind"}
+        name, storage, budget = values.pop("name"), values.pop("storage"), values.pop("budget")
+        return Settings(with_mapping(SearchConfig(), values), with_mapping(Budget(), budget), storage, name)
+
+
+class SearchFolder:
+    """A search on disk: its settings, its candidates and its baselines."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.files = StudyFolder(path)
+        self.settings = settings
+        self._storage = self.files.open_storage(settings.storage)
+        # Reading a row takes longer than finding it, and those that have ended do not change.
+        self._ended: dict[int, Candidate] = {}
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.files.path
+
+    @property
+    def config(self) -> SearchConfig:
+        """What is searched, and how."""
+        return self.settings.config
+
+    @property
+    def limit(self) -> int:
+        """How many candidates there will be at most: those of all stages, or what the budget allows."""
+        return candidate_limit(self.config, self.settings.budget)
+
+    @staticmethod
+    def create(
+        path: Path, config: SearchConfig, budget: Budget | None = None, *, storage: str = "", name: str = ""
+    ) -> SearchFolder:
+        """Make the folder of a new search.
+
+        Args:
+            path: Where; it may exist, but must not hold a search.
+            config: What is searched, and how.
+            budget: When to end before the last stage.
+            storage: URL of an Optuna storage; empty for an SQLite file in the folder.
+            name: Name of the study; by default that of the folder.
+        """
+        settings = Settings(config, budget or Budget(), storage, name or path.resolve().name)
+        if storage:
+            existing = optuna.get_all_study_names(StudyFolder(path).open_storage(storage))
+            if settings.name in existing:
+                raise BadInput(f"the storage {storage!r} has a study {settings.name!r} already: choose another name")
+        StudyFolder(path).create(settings.to_mapping(), _KIND)
+        return SearchFolder(path, settings)
+
+    @staticmethod
+    def open(path: Path) -> SearchFolder:
+        """The folder of a search that exists."""
+        return SearchFolder(path, Settings.from_mapping(StudyFolder(path).read_settings(_KIND)))
+
+    def change(self, *, stages: int | None = None, budget: Budget | None = None) -> None:
+        """Change when the search ends, here and in config.toml. Nothing else of a search can change.
+
+        Raises:
+            BadInput: If another process is at work in the folder.
+        """
+        config = self.config if stages is None else replace(self.config, stages=stages)
+        settings = replace(self.settings, config=config, budget=budget or self.settings.budget)
+        with self.files.acquire():
+            self.files.write_settings(settings.to_mapping())
+        self.settings = settings
+
+    def candidates(self) -> list[Candidate]:
+        """All candidates so far, in the order in which they were proposed."""
+        trials = self.study().get_trials(deepcopy=False)
+        return [self._ended.get(trial.number) or self._read(trial) for trial in trials if has_row(trial)]
+
+    def _read(self, trial: FrozenTrial) -> Candidate:
+        candidate = read_candidate(trial)
+        if candidate.state != "running":
+            self._ended[trial.number] = candidate
+        return candidate
+
+    def baselines(self) -> list[Row]:
+        """The trainings of the baselines so far."""
+        return [read_row(trial) for trial in self._baselines_study().get_trials(deepcopy=False) if has_row(trial)]
+
+    def seconds_spent(self) -> float:
+        """Time that the search has run, in all of its goes."""
+        return float(self.study().user_attrs.get(_SECONDS_SPENT, 0.0))
+
+    def study(self) -> optuna.Study:
+        """The candidates as an Optuna study."""
+        sampler, _ = _make_sampler(self.config)
+        return open_study(self._storage, self.settings.name, sampler, make_pruner(self.config.pruner))
+
+    def _baselines_study(self) -> optuna.Study:
+        return open_study(self._storage, f"{self.settings.name}-baselines")
+
+    def run(
+        self,
+        engine: Engine | None = None,
+        *,
+        workers: int = 1,
+        on_event: Callable[[Event], None] = lambda _: None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Search until the last stage or the budget ends, from wherever the search stands.
+
+        A search that was interrupted or killed, at any instant, goes on with the trainings that were running.
+
+        Args:
+            engine: What runs the trainings; by default processes on this machine.
+            workers: How many of them, with one thread each.
+            on_event: Called with everything that happens.
+            on_wait: Called at least twice a second.
+        """
+        with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
+            self._run(chosen, on_event, on_wait)
+
+    def _run(self, engine: Engine, on_event: Callable[[Event], None], on_wait: Callable[[], None]) -> None:
+        config, budget = self.config, self.settings.budget
+        study = self.study()
+        _, encoding = _make_sampler(config)
+        baselines = GridSource(self._baselines_study(), baseline_cells(config))
+        candidates = CandidateSource(study, config, budget, encoding)
+        spent_before, start = self.seconds_spent(), time.monotonic()
+
+        def happened(event: Event) -> None:
+            if isinstance(event, Finished | Failed):
+                study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+            on_event(event)
+
+        left = budget.max_hours * 3600 - spent_before if budget.max_hours else float("inf")
+        run_jobs([baselines, candidates], engine, on_event=happened, on_wait=on_wait, max_seconds=left)
+        study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+
+
+def search(config: SearchConfig, out: Path, *, budget: Budget | None = None, workers: int = 1) -> optuna.Study:
+    """Search a loss for an environment, and return the study with all candidates.
+
+    Everything is kept in the folder `out`. If it holds this search already, unfinished, the search goes on.
+
+    Raises:
+        BadInput: If the folder holds another search.
+    """
+    if StudyFolder(out).config.exists():
+        folder = SearchFolder.open(out)
+        if folder.config != config:
+            raise BadInput(f"{out} holds a search with other settings: choose another folder")
+    else:
+        folder = SearchFolder.create(out, config, budget)
+    folder.run(workers=workers)
+    return folder.study()
+
+
+def baseline_cells(config: SearchConfig) -> list[Cell]:
+    """The trainings of a search's baselines, the first seed of each before the second of any."""
+    seeds = range(config.seed, config.seed + config.baseline_seeds)
+    return [Cell(baseline(name), config.training, seed) for seed in seeds for name in config.baselines]
+
+
+def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
+    """The sampler of a search, and how it wants a loss written; Optuna's learn about each bit by itself."""
+    if config.sampler == "random":
+        return RandomSampler(seed=config.seed), "masks"
+    if config.sampler == "tpe":
+        return TPESampler(seed=config.seed, n_startup_trials=config.population), "bits"
+    if config.sampler == "nsga2":
+        return NSGAIISampler(seed=config.seed, population_size=config.population), "bits"
+    sampler = A2LSSampler(
+        config.population,
+        mode=config.mode,
+        survivors=config.survivors,
+        seed=config.seed,
+        space=config.space(),
+        repeats=config.repeats,
+    )
+    return sampler, "masks"

@@ -1,0 +1,132 @@
+"""How losses are made and changed: the paper's section 3.2.2 and appendix C.3 as functions of a random generator.
+
+None of these functions checks validity: they make what their definition says, and `_population` draws invalid
+children again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+import numpy as np
+
+from a2ls.search._space import SearchSpace
+from a2ls.space import KINDS, Loss, Operator
+
+Mask = tuple[bool, ...]
+
+_RANDOM_BITS = 0.5
+# The forward dynamics prior of appendix C.3. The paper gives two rules for the states of the target (Bernoulli 0.2, and
+# the flipped states of the source); the first can only mean the source's, so that is how it is read here.
+_FORWARD_SOURCE_STATES, _FORWARD_SOURCE_ACTIONS = 0.2, 0.8
+_REWARD_TARGET_REWARDS = 0.8
+
+
+def random_loss(rng: np.random.Generator, space: SearchSpace) -> Loss:
+    """A loss of uniform horizon and operator, every bit of its masks set with probability one half."""
+    horizon = _random_horizon(rng, space)
+    return Loss(
+        horizon, _bits(rng, horizon, _RANDOM_BITS), _bits(rng, horizon, _RANDOM_BITS), _random_operator(rng, space)
+    )
+
+
+def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
+    """A loss that probably predicts states from others and from actions.
+
+    Few states (0.2) and many actions (0.8) in the source; the target has the states that the source has not; all
+    other bits are even.
+    """
+    horizon = _random_horizon(rng, space)
+    probability = _by_kind(horizon, s=_FORWARD_SOURCE_STATES, a=_FORWARD_SOURCE_ACTIONS, r=_RANDOM_BITS)
+    source, target = _bits(rng, horizon, probability), _bits(rng, horizon, _RANDOM_BITS)
+    target = tuple(not source[i] if _kind(i) == "s" else bit for i, bit in enumerate(target))
+    return Loss(horizon, source, target, _random_operator(rng, space))
+
+
+def reward_prediction_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
+    """A loss that predicts rewards and nothing else: each with probability 0.8, from an even source."""
+    horizon = _random_horizon(rng, space)
+    target = _bits(rng, horizon, _by_kind(horizon, s=0.0, a=0.0, r=_REWARD_TARGET_REWARDS))
+    return Loss(horizon, _bits(rng, horizon, _RANDOM_BITS), target, _random_operator(rng, space))
+
+
+def replacement(rng: np.random.Generator, parent: Loss, space: SearchSpace) -> Loss:
+    """The parent with each bit of each mask flipped with p = 1 / (2 (3k+3)): half a flip per mask on average.
+
+    The operator, where there are several, is a mask of one gene by the same rule: another one with p = 1/2.
+    """
+    source, target = flipped(rng, parent.source), flipped(rng, parent.target)
+    return Loss(parent.horizon, source, target, _mutated_operator(rng, parent.operator, space))
+
+
+def flipped(rng: np.random.Generator, mask: Mask) -> Mask:
+    """The mask with each of its n bits flipped with probability 1 / (2 n)."""
+    flips = rng.random(len(mask)) < 1 / (2 * len(mask))
+    return tuple(bool(bit != flip) for bit, flip in zip(mask, flips, strict=True))
+
+
+def crossover(rng: np.random.Generator, first: Loss, second: Loss) -> Loss:
+    """Each bit, and the operator, from one of two parents at random.
+
+    The paper mixes parents of the same horizon. For two that differ in it, the child has the horizon of the first, and
+    the bits after the end of the second are the first's.
+    """
+    operator = first.operator if rng.random() < 0.5 else second.operator
+    source, target = _mixed(rng, first.source, second.source), _mixed(rng, first.target, second.target)
+    return Loss(first.horizon, source, target, operator)
+
+
+def horizon_change(rng: np.random.Generator, parent: Loss, space: SearchSpace) -> Loss:
+    """The parent with one step more, of random bits, or without its last step; both masks together.
+
+    Longer and shorter are equally likely, except at the ends of the range, where only one of them is possible. Where
+    none is, since the range has one horizon only, the parent is returned.
+    """
+    can_shorten, can_lengthen = parent.horizon > 1, parent.horizon < space.max_horizon
+    if not (can_shorten or can_lengthen):
+        return parent
+    if can_lengthen and (not can_shorten or rng.random() < 0.5):
+        source, target = (mask + _step(rng) for mask in (parent.source, parent.target))
+        return changed(parent, horizon=parent.horizon + 1, source=source, target=target)
+    source, target = (mask[: -len(KINDS)] for mask in (parent.source, parent.target))
+    return changed(parent, horizon=parent.horizon - 1, source=source, target=target)
+
+
+def _random_horizon(rng: np.random.Generator, space: SearchSpace) -> int:
+    return int(rng.integers(1, space.max_horizon + 1))
+
+
+def _random_operator(rng: np.random.Generator, space: SearchSpace) -> Operator:
+    return space.operators[rng.integers(len(space.operators))]
+
+
+def _mutated_operator(rng: np.random.Generator, operator: Operator, space: SearchSpace) -> Operator:
+    others = [other for other in space.operators if other != operator]
+    if not others or rng.random() >= 0.5:
+        return operator
+    return others[rng.integers(len(others))]
+
+
+def _bits(rng: np.random.Generator, horizon: int, probability: float | np.ndarray) -> Mask:
+    """A mask of this horizon whose bits are set with a probability, or with one of their own each."""
+    return tuple(bool(bit) for bit in rng.random(len(KINDS) * (horizon + 1)) < probability)
+
+
+def _step(rng: np.random.Generator) -> Mask:
+    return tuple(bool(bit) for bit in rng.random(len(KINDS)) < _RANDOM_BITS)
+
+
+def _by_kind(horizon: int, **probability: float) -> np.ndarray:
+    """The probabilities of the elements s, a and r, for every step of a mask."""
+    return np.tile([probability[kind] for kind in KINDS], horizon + 1)
+
+
+def _kind(bit: int) -> str:
+    return KINDS[bit % len(KINDS)]
+
+
+def _mixed(rng: np.random.Generator, first: Mask, second: Mask) -> Mask:
+    shared = min(len(first), len(second))
+    from_first = rng.random(shared) < 0.5
+    mixed = (a if keep else b for a, b, keep in zip(first[:shared], second[:shared], from_first, strict=True))
+    return (*mixed, *first[shared:])

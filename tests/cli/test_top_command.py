@@ -1,0 +1,257 @@
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from simulated_engine import SimulatedEngine
+
+from a2ls.cli import main
+from a2ls.cli.candidates_view import (
+    ancestry,
+    baseline_results,
+    candidates_table,
+    curves_side_by_side,
+    duration,
+    rank_candidates,
+    stage_statistics,
+    stages_table,
+)
+from a2ls.cli.curves_view import LabelledCurve
+from a2ls.envs import EnvironmentConfig
+from a2ls.search import Budget, Candidate, Row, SearchConfig, SearchFolder
+from a2ls.space import Loss
+from a2ls.training import Curve, CurvePoint, TrainConfig
+
+TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
+CONFIG = SearchConfig(TRAINING, population=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
+
+
+class FailingEngine(SimulatedEngine):
+    def failure(self, job):
+        return "no [red]luck[/]" if job.key.number == 1 and "->" in job.label else None
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A whole search, one candidate of which failed."""
+    folder = SearchFolder.create(tmp_path_factory.mktemp("searches") / "search", CONFIG)
+    folder.run(FailingEngine(3))
+    return folder
+
+
+def curve(*scores):
+    return Curve(tuple(CurvePoint(100 * (i + 1), (float(score),)) for i, score in enumerate(scores)))
+
+
+def candidate(number, score=None, state="finished", *, stage=1, parents=(), text="s0 a0 -> s1", **changes):
+    loss = Loss.parse(text)
+    points = curve() if score is None else curve(score)
+    seconds = None if state == "running" else 61.0
+    row = Candidate(
+        number, str(loss), loss, "Pendulum-v1", 0, state, points, seconds, (), stage, "random", parents, None
+    )
+    return replace(row, **changes)
+
+
+def baseline_row(number, name, seed, *scores, state="finished"):
+    return Row(number, name, None, "Pendulum-v1", seed, state, curve(*scores), 50.0, ())
+
+
+def drawn(renderable, width=80):
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def test_finished_candidates_come_first_and_the_best_of_them_before_all():
+    rows = [
+        candidate(0, 99.0, "failed"),
+        candidate(1, 50.0),
+        candidate(2, 98.0, "pruned"),
+        candidate(3, 60.0),
+        candidate(4, None, "running"),
+        candidate(5, float("nan"), "failed"),
+        candidate(6, 60.0),
+    ]
+    assert [row.number for row in rank_candidates(rows)] == [3, 6, 1, 2, 0, 5, 4]
+
+
+def test_the_statistics_of_a_stage_are_those_of_its_finished_candidates():
+    rows = [candidate(i, 10.0 * i) for i in range(7)]
+    rows += [candidate(7, 900.0, "pruned"), candidate(8, None, "failed"), candidate(9, None, "running", stage=2)]
+    first, second = stage_statistics(rows)
+    assert (first.average, first.top, first.best) == (30.0, 40.0, 60.0)
+    assert first.counts == {"finished": 7, "pruned": 1, "failed": 1, "running": 0}
+    assert (second.average, second.top, second.best) == (None, None, None)
+
+
+def test_ancestry_follows_first_parents():
+    rows = [candidate(0), candidate(3, parents=(0,)), candidate(5), candidate(12, parents=(3, 5))]
+    assert [ancestry(row, rows) for row in rows] == ["0", "3 <- 0", "5", "12 <- 3+5 <- 0"]
+    chain = [candidate(i, parents=(i - 1,) if i else ()) for i in range(30)]
+    assert ancestry(chain[-1], chain).endswith(" <- 22 <- …")
+
+
+def test_a_baseline_is_the_mean_of_its_finished_seeds():
+    rows = [
+        baseline_row(0, "sac", 0, 10, 20),
+        baseline_row(1, "curl", 0, 1, 2),
+        baseline_row(2, "sac", 1, 30, 40),
+        baseline_row(3, "sac", 2, 500, state="running"),
+    ]
+    sac, curl = baseline_results(rows)
+    assert (sac.label, sac.mean, sac.spread) == ("sac (mean of 2 seeds)", 25.0, "2 seeds: 15.0 to 35.0")
+    assert [point.score for point in sac.curve.points] == [20.0, 30.0]
+    assert (curl.label, curl.spread) == ("curl (one seed)", "one seed")
+
+
+def test_baselines_stand_where_they_rank():
+    rows = rank_candidates([candidate(0, 50.0), candidate(1, 30.0), candidate(2, 99.0, "pruned")])
+    results = baseline_results([baseline_row(0, "sac", 0, 40), baseline_row(1, "curl", 0, 60)])
+    lines = drawn(candidates_table(rows, results, rows)).splitlines()
+    ranks = [line.split()[0] for line in lines[4:] if re.match(r" +\S+ +\d+\.\d", line)]
+    assert ranks == ["»", "1", "»", "2", "-"]
+    text = "\n".join(lines)
+    assert "one seed; above 1 of 2 finished candidates" in text
+    assert "pruned after step 100" in text
+
+
+def test_bars_tell_scores_below_zero_apart():
+    rows = [candidate(0, -100.0), candidate(1, -200.0), candidate(2, -300.0)]
+    lines = [line for line in drawn(candidates_table(rows, [], rows)).splitlines() if "s0 a0 -> s1" in line]
+    assert [line.count("█") for line in lines] == [8, 4, 0]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_fit_into_the_terminal_with_all_that_they_say(width):
+    long = "s0 a0 r0 s1 a1 r1 s2 a2 r2 s3 a3 r3 s4 a4 r4 -> s5 a5 r5 s6 a6 r6 s7 a7 r7 s8 a8 r8"
+    rows = [candidate(0, -1234.5, text=long), candidate(1, None, "failed", reasons=("it broke",))]
+    names = ("sac", "sac-identity", "curl")
+    results = baseline_results([baseline_row(i, name, i, *range(10)) for i, name in enumerate(names)])
+    curves = [LabelledCurve(result.label, result.curve) for result in results] * 2
+    table = drawn(candidates_table(rows, results, rows), width)
+    for text in (table, drawn(stages_table(rows, results), width), drawn(curves_side_by_side(curves, width), width)):
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+        assert all(name in text for name in names)
+    words = " ".join(table.split())
+    assert "-1234.5" in words
+    assert "failed: it broke" in words
+    assert all(element in words for element in long.split())
+
+
+def test_narrow_curves_keep_their_last_step_and_aulc():
+    curves = [LabelledCurve(f"number {i}", curve(*range(12))) for i in range(4)]
+    text = drawn(curves_side_by_side(curves, 80))
+    assert "1,200" in text
+    assert text.count("5.5") == 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (61, "61 s"), (300, "5 min"), (5400, "90 min"), (7500, "2 h 05 min")]
+)
+def test_durations_are_short(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_top_lists_the_best_first_beside_the_baselines(searched, capsys):
+    assert main(["top", str(searched.path), "--count", "3"]) == 0
+    shown = capsys.readouterr().out
+    best = rank_candidates(searched.candidates())[:3]
+    assert "11 of 12 candidates finished, in 3 stages of 4" in shown
+    assert "Best first: 3 of 12 candidates" in shown
+    places = [" ".join(shown.split()).index(f" {candidate.label}") for candidate in best]
+    assert places == sorted(places)
+    for candidate in best:
+        assert f"{candidate.curve.aulc:.1f}" in shown
+    assert "sac, a baseline" in shown
+    assert "2 seeds: " in shown
+
+
+def test_top_says_why_a_candidate_failed(searched, capsys):
+    assert main(["top", str(searched.path), "--count", "99", "--stage", "1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Best first: 4 of 4 candidates of stage 1" in shown
+    assert "failed: no [red]luck[/]" in shown
+
+
+def test_json_has_everything_of_all_candidates(searched, capsys):
+    assert main(["top", str(searched.path), "--json"]) == 0
+    records = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert len(records) == 12
+    by_number = {record["number"]: record for record in records}
+    for candidate in searched.candidates():
+        record = by_number[candidate.number]
+        assert record["loss"] == str(candidate.loss)
+        assert record["stage"] == candidate.number // 4 + 1
+        assert record["seed"] == 0
+        if record["number"] == 1:
+            assert (record["state"], record["score"], record["curve"]) == ("failed", None, [])
+            assert record["reasons"] == ["no [red]luck[/]"] * 2
+        else:
+            assert (record["state"], record["score"], record["seconds"]) == ("finished", candidate.score, 61.0)
+            assert record["curve"] == [[point.step, point.score] for point in candidate.curve.points]
+        assert set(record["parents"]) <= set(by_number)
+        assert (record["origin"] in ("replacement", "crossover", "horizon-change")) == bool(record["parents"])
+    scores = [record["score"] for record in records if record["state"] == "finished"]
+    assert scores == sorted(scores, reverse=True)
+    assert records[-1]["state"] == "failed"
+
+
+def test_json_can_be_cut_short_and_has_no_nan(tmp_path, capsys):
+    class Diverging(SimulatedEngine):
+        def submit(self, job):
+            super().submit(job)
+            points = [event for event in self._jobs[job.key] if hasattr(event, "point")]
+            for event in points:
+                object.__setattr__(event, "point", CurvePoint(event.point.step, (float("nan"),)))
+
+    folder = SearchFolder.create(tmp_path / "search", replace(CONFIG, stages=1, baselines=()))
+    folder.run(Diverging())
+    assert main(["top", str(folder.path), "--json", "--count", "2"]) == 0
+    records = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [record["score"] for record in records] == [None, None]
+    assert records[0]["curve"] == [[200, None], [400, None]]
+    assert main(["top", str(folder.path)]) == 0
+    assert "nan" not in capsys.readouterr().out.replace("the AULC is nan", "")
+
+
+def test_top_reads_a_search_that_has_just_begun_or_was_cut_short(tmp_path, capsys):
+    folder = SearchFolder.create(tmp_path / "search", CONFIG, Budget(max_trials=2))
+    assert main(["top", str(folder.path)]) == 0
+    assert "No candidate yet" in capsys.readouterr().out
+    assert main(["top", str(folder.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+    class Interrupted(SimulatedEngine):
+        def events(self, timeout):
+            events = super().events(timeout)
+            if any("->" in event.job.label and hasattr(event, "seconds") for event in events):
+                raise KeyboardInterrupt
+            return events
+
+    with pytest.raises(KeyboardInterrupt):
+        folder.run(Interrupted())
+    assert main(["top", str(folder.path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "0 of 12 candidates finished" in shown
+    assert "running after step 400" in shown
+    assert "or so when the search was interrupted" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere holds no search"),
+        (["{folder}", "--count", "0"], "count is 0, but must be at least 1"),
+        (["{folder}", "--stage", "0"], "stage is 0, but must be at least 1"),
+        (["{folder}", "--stage", "4"], "stage is 4, but the search has begun 3 stages so far"),
+    ],
+)
+def test_bad_input_is_one_clear_message(arguments, message, searched, capsys):
+    assert main(["top", *(argument.format(folder=searched.path) for argument in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1

@@ -1,0 +1,137 @@
+"""A search that is killed, at any instant and in any of its processes, ends as if nothing had happened."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from a2ls.search import SearchFolder
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds the workers of a process in /proc")
+
+GO_ON = """
+import sys
+from pathlib import Path
+from a2ls.search import SearchFolder
+SearchFolder.open(Path(sys.argv[1])).run(workers=2)
+"""
+PATIENCE_SECONDS = 300
+
+
+class RunningSearch:
+    """The main process of a search, and its workers, as someone with a kill command sees them."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([sys.executable, "-c", GO_ON, str(path)])
+        self.ever_seen = set()
+
+    @property
+    def workers(self):
+        pid = self.process.pid
+        with contextlib.suppress(FileNotFoundError):
+            self.ever_seen |= set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        return [pid for pid in self.ever_seen if is_alive(pid)]
+
+    def wait_for_workers(self, count=2):
+        wait_until(lambda: len(self.workers) >= count or self.process.poll() is not None)
+
+    def kill_worker(self, rng):
+        for pid in rng.sample(self.workers, min(1, len(self.workers))):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_main(self):
+        workers = self.workers
+        self.process.kill()
+        self.process.wait()
+        wait_until(lambda: not any(map(is_alive, workers)))
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def results(path):
+    """All that a search found; neither its times nor how often a worker was killed."""
+    folder = SearchFolder.open(path)
+    rows = [*folder.candidates(), *folder.baselines()]
+    return [(row.number, row.label, row.seed, row.state, row.curve, *ancestry(row)) for row in rows]
+
+
+def ancestry(row):
+    return (row.stage, row.origin, row.parents) if hasattr(row, "stage") else ()
+
+
+def undisturbed(config, path):
+    """What the same search finds without a kill, and how long it takes."""
+    started = time.monotonic()
+    SearchFolder.create(path, config).run(workers=2)
+    assert all(row[3] == "finished" for row in results(path))
+    return results(path), time.monotonic() - started
+
+
+def test_a_search_survives_a_kill_of_a_worker_and_then_of_the_main_process(tiny_search, tmp_path):
+    config = replace(tiny_search, population=3, training=replace(tiny_search.training, steps=1200))
+    expected, seconds = undisturbed(config, tmp_path / "undisturbed")
+    path = tmp_path / "search"
+    SearchFolder.create(path, config)
+    first = RunningSearch(path)
+    first.wait_for_workers()
+    time.sleep(0.3 * seconds)
+    first.kill_worker(random.Random(0))
+    time.sleep(0.2 * seconds)
+    first.kill_main()
+    told = [row for row in results(path) if row[3] == "finished"]
+    assert told, "nothing was told before the kill"
+
+    second = RunningSearch(path)
+    assert second.process.wait(PATIENCE_SECONDS) == 0
+    assert results(path) == expected
+    assert set(told) <= set(results(path))
+    reasons = [reason for row in SearchFolder.open(path).candidates() for reason in row.reasons]
+    assert reasons == [] or "SIGKILL" in reasons[0]
+    assert list((path / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_survives_ten_kills_of_any_of_its_processes(seed, tiny_search, tmp_path):
+    config = replace(tiny_search, stages=3, training=replace(tiny_search.training, steps=2400, evaluations=6))
+    expected, seconds = undisturbed(config, tmp_path / "undisturbed")
+    rng = random.Random(seed)
+    path = tmp_path / "search"
+    SearchFolder.create(path, config)
+    running = RunningSearch(path)
+    kills = 0
+    while kills < 10:
+        # From the very first instants, before a worker is there, to the middle of a stage.
+        time.sleep(rng.uniform(0, 0.35 * seconds))
+        if running.process.poll() is not None:
+            break
+        what = rng.choice(["main", "worker", "both"])
+        if what != "main":
+            running.kill_worker(rng)
+        if what != "worker":
+            running.kill_main()
+            running = RunningSearch(path)
+        kills += 1
+    assert kills >= 3, "the search was over before it could be disturbed"
+    assert running.process.wait(PATIENCE_SECONDS) == 0
+    assert results(path) == expected
