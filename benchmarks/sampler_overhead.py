@@ -141,8 +141,8 @@ def fill(storage: BaseStorage, candidates: int) -> None:
                 "number": number,
                 "study_id": study._study_id,
                 "state": TrialState.COMPLETE,
-                "_datetime_start_utc": start,
-                "_datetime_complete_utc": told,
+                "datetime_start": start,
+                "datetime_complete": told,
             }
         )
         for name, value in parameters_of(loss, space, "masks").items():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2ls.envs import EnvironmentConfig
-from a2ls.training import TrainConfig, preset, with_agent
+from a2ls.training import TrainConfig, preset, require_trainable, with_agent
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_device_that_is_not_there_is_refused():
         TrainConfig(device="gpu")
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match=r"device is 'cuda:1', which this machine.*available: cpu"):
-            TrainConfig(device="cuda:1")
+            require_trainable(TrainConfig(device="cuda:1"))
 
 
 @given(st.integers(1, 5000), st.integers(1, 60), st.integers(1, 8))

@@ -22,9 +22,9 @@ from a2ls.cli._search import available_cores
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress
 from a2ls.cli.candidates_view import count_of
 from a2ls.cli.results_view import environment_notes, environment_table
-from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.envs import EnvironmentConfig
 from a2ls.search import BASELINES, BenchmarkFolder, Grid, baseline, contender, summarise
-from a2ls.training import PresetName, TrainConfig, preset, to_mapping, with_mapping
+from a2ls.training import PresetName, TrainConfig, preset, require_trainable, to_mapping, with_mapping
 
 DEFAULT_ENV = "cheetah-run"
 
@@ -241,7 +241,7 @@ def ask(chosen: GridArguments, grid: Grid, kind: str) -> BenchmarkFolder:
 def check_environments(configs: Sequence[TrainConfig]) -> None:
     """Refuse environments that cannot be used before anything is written."""
     for config in configs:
-        make_env(config.environment).close()
+        require_trainable(config)
 
 
 def train_in_view(folder: BenchmarkFolder, workers: int, go_on: str) -> None:

@@ -29,8 +29,9 @@ from a2ls.cli.candidates_view import (
 )
 from a2ls.cli.curves_view import LabelledCurve
 from a2ls.cli.search_view import Rows, SearchProgress, SearchView
-from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
+from a2ls.training import require_trainable
 
 _PRESET: SearchPresetName = "laptop"
 _REFUSAL = (
@@ -132,7 +133,7 @@ def _check(chosen: Arguments) -> None:
         raise BadInput(
             f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
         )
-    make_env(config.training.environment).close()
+    require_trainable(config.training)
 
 
 def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:

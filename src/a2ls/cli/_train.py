@@ -17,7 +17,6 @@ from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
 from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
-from a2ls.envs import make_env
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
     NO_LOSS,
@@ -33,6 +32,7 @@ from a2ls.training import (
     prepare_process,
     preset,
     read_job,
+    require_trainable,
     run_in_folder,
     with_agent,
 )
@@ -103,8 +103,8 @@ def run(arguments: Sequence[str]) -> None:
         folder = RunFolder.open(chosen.resume)
     else:
         job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
-        # Before the folder: an environment that cannot be used, or drawn, leaves nothing behind.
-        make_env(job.config.environment, render=chosen.video).close()
+        # Before the folder, so that nothing is left behind if it cannot be used.
+        require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
     train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=chosen.video)
 

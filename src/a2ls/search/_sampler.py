@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
@@ -152,7 +154,22 @@ class A2LSSampler(BaseSampler):
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Remember who evaluates this trial."""
-        self._memory(study).holders[trial._trial_id] = Holder(threading.current_thread(), _in_optimize(study))
+        holder = Holder(trial.number, threading.current_thread(), _in_optimize(study))
+        self._memory(study).holders[trial._trial_id] = holder
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Take in how a trial has ended, so that steady mode need not read it from the storage again.
+
+        In generational mode the trial stays in the hands of its thread, since its state is not stored yet, and the
+        next stage waits for just that.
+        """
+        if self.mode == "steady":
+            ended = copy.copy(trial)
+            ended.state, ended.values, ended.datetime_complete = state, values, datetime.now()
+            with self._lock:
+                memory = self._memory(study)
+                memory.tell(ended)
+                memory.holders.pop(trial._trial_id, None)
 
     def propose(self, study: Study, trial: FrozenTrial) -> Proposal:
         """The loss for this trial, and how it was made; stored with the trial at the first call."""
@@ -182,6 +199,7 @@ class A2LSSampler(BaseSampler):
         rng = self._generator(_STAGE_STREAM, stage)
         first = stage * self.population
         trials = [trial for trial in _all_trials(study) if trial.number < first] if stage > 0 else []
+        self._memory(study).forget_holders_before(first - self.population)
         known = self._known_before(study, trials, first)
         avoided = known if self.repeats == "redraw" else None
         parents = self._parents(study, stage, trials)
@@ -221,7 +239,7 @@ class A2LSSampler(BaseSampler):
         if stage < 0:
             return
         holders = self._memory(study).holders
-        holder = holders.get(trial._trial_id) or Holder(threading.current_thread(), in_optimize=False)
+        holder = holders.get(trial._trial_id) or Holder(trial.number, threading.current_thread(), in_optimize=False)
         running = [other for other in _all_trials(study) if other.state == TrialState.RUNNING]
         others = [other for other in running if other.number != trial.number]
         if any(holder.has(holders.get(other._trial_id)) for other in others):
@@ -238,10 +256,11 @@ class A2LSSampler(BaseSampler):
 
     def _steady_proposal(self, study: Study, number: int) -> Proposal:
         rng = self._generator(_CANDIDATE_STREAM, number)
-        memory, trials = self._memory(study), _all_trials(study)
-        memory.read(trials, but=number)
+        memory = self._memory(study)
+        if not memory.is_complete_before(number):
+            memory.read(_all_trials(study), but=number)
         known = memory.known
-        parents = self._best(study, [trials[told] for _, told in memory.told[-self.population :]])
+        parents = self._best(study, memory.last_told)
         block, place = divmod(number, self.population)
         # Drawn without replacement for each block of candidates, so that the shares are exact here, too.
         origin: Origin = next_origins(self._generator(_STAGE_STREAM, block), self.population, self._shares)[place]
@@ -261,7 +280,7 @@ class A2LSSampler(BaseSampler):
 
     def _memory(self, study: Study) -> Memory:
         with self._lock:
-            return self._memories.setdefault(study._storage, {}).setdefault(study._study_id, Memory())
+            return self._memories.setdefault(study._storage, {}).setdefault(study._study_id, Memory(self.population))
 
     def _generator(self, stream: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence((self._seed, stream, index)))

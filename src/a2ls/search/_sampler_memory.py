@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from optuna.trial import FrozenTrial
@@ -53,6 +53,8 @@ class KnownLosses:
 class Holder:
     """Who evaluates a trial."""
 
+    number: int
+    """Of the trial."""
     thread: threading.Thread
     in_optimize: bool
     """Whether `Study.optimize` asked for it: such a thread tells the trial before it does anything else."""
@@ -62,31 +64,53 @@ class Holder:
         return other is not None and other.thread is self.thread
 
 
-@dataclass
 class Memory:
-    """What is remembered of one study."""
+    """What is remembered of one study.
 
-    known: KnownLosses = field(default_factory=KnownLosses)
-    stages: dict[int, list[Proposal]] = field(default_factory=dict)
-    holders: dict[int, Holder] = field(default_factory=dict)
-    """By trial id."""
-    told: list[tuple[datetime, int]] = field(default_factory=list)
-    """When the trials that have ended did so, and their numbers; kept in steady mode only, as the next two."""
-    _told: set[int] = field(default_factory=set)
-    _settled: int = 0
-    """All trials before this one have ended and are known, so that a proposal need not look at them again."""
+    Args:
+        window: How many of the trials that ended last steady mode breeds from.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.known = KnownLosses()
+        self.stages: dict[int, list[Proposal]] = {}
+        self.holders: dict[int, Holder] = {}
+        """By trial id."""
+        self.last_told: list[FrozenTrial] = []
+        """The trials that ended last, in the order in which they did; kept in steady mode only."""
+        self._window = window
+        self._told: set[int] = set()
+        self._settled = 0
+        """All trials before this one have ended and are known."""
 
     def read(self, trials: Sequence[FrozenTrial], but: int) -> None:
         """Take in what has happened to all trials of the study; one of them is not to be known."""
         recent = trials[self._settled :]
         self.known.add(trial for trial in recent if trial.number != but)
         for trial in recent:
-            ended = trial.datetime_complete
-            if trial.state.is_finished() and ended is not None and trial.number not in self._told:
-                self._told.add(trial.number)
-                insort(self.told, (ended, trial.number))
+            self.tell(trial)
+
+    def tell(self, trial: FrozenTrial) -> None:
+        """Take in what has become of a trial, if it has ended."""
+        if not trial.state.is_finished() or trial.datetime_complete is None or trial.number in self._told:
+            return
+        self._told.add(trial.number)
+        self.known.add([trial])
+        insort(self.last_told, trial, key=lambda told: (told.datetime_complete, told.number))
+        del self.last_told[: -self._window]
         while self._settled in self._told:
             self._settled += 1
+
+    def forget_holders_before(self, number: int) -> None:
+        """Nobody waits for trials before this one any more."""
+        for trial_id, holder in list(self.holders.items()):  # Other threads add to it meanwhile.
+            if holder.number < number:
+                del self.holders[trial_id]
+
+    def is_complete_before(self, number: int) -> bool:
+        """Whether all trials before this one have ended, or are evaluated here: there is nothing new in the storage."""
+        held = {holder.number for holder in self.holders.values()}
+        return all(n in self._told or n in held for n in range(self._settled, number))
 
 
 def goes_on(trial: FrozenTrial, holder: Holder | None) -> bool:

@@ -17,7 +17,7 @@ from a2ls.training._process import prepare_process
 from a2ls.training._replay import Replay, SequenceNeeds
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
 from a2ls.training._settings import to_mapping, with_mapping
-from a2ls.training._training import Diverged, Training, train
+from a2ls.training._training import Diverged, Training, require_trainable, train
 
 __all__ = [
     "DEFAULT_CHECKPOINT_SECONDS",
@@ -41,6 +41,7 @@ __all__ = [
     "prepare_process",
     "preset",
     "read_job",
+    "require_trainable",
     "run_in_folder",
     "to_mapping",
     "train",

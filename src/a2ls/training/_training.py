@@ -13,7 +13,7 @@ from a2ls.agents import SAC
 from a2ls.envs import AgentEnv, make_env
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
-from a2ls.training._config import TrainConfig
+from a2ls.training._config import TrainConfig, require_device
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._evaluation import evaluate
 from a2ls.training._replay import Replay, SequenceNeeds
@@ -58,6 +58,16 @@ def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEv
         training.close()
 
 
+def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
+    """Check that this machine has what a training needs, before anything is written for it.
+
+    Raises:
+        BadInput: If the device is not there, or the environment cannot be used, or drawn.
+    """
+    require_device(config.device)
+    make_env(config.environment, render=render).close()
+
+
 class Training:
     """A training that can be watched, saved at the start of any episode, and taken up again.
 
@@ -65,6 +75,7 @@ class Training:
     """
 
     def __init__(self, config: TrainConfig, loss: Loss | None, seed: int) -> None:
+        require_device(config.device)
         self.config = config
         self.seed = seed
         self.env = make_env(config.environment)
