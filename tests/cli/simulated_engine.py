@@ -50,6 +50,12 @@ class SimulatedEngine:
     def close(self):
         pass
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
 
 def score_of(training):
     """The first score of a training; one from 0 to 99."""

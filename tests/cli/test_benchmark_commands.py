@@ -17,8 +17,6 @@ import pytest
 from rich.console import Console
 from simulated_engine import SimulatedEngine
 
-import a2ls.search._benchmark
-import a2ls.search._search
 from a2ls.agents import SACConfig
 from a2ls.cli import main
 from a2ls.cli._benchmark import Arguments, parse_grid, settings_options
@@ -71,8 +69,7 @@ def simulated(monkeypatch):
         def failure(self, job):
             return "bad luck" if job.training.seed == 13 else None
 
-    for module in (a2ls.search._benchmark, a2ls.search._search):
-        monkeypatch.setattr(module, "LocalEngine", Engine)
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", Engine)
 
 
 def run(*arguments):
@@ -328,7 +325,7 @@ def test_an_interrupted_validation_says_that_the_same_command_goes_on(capsys, mo
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(a2ls.search._benchmark, "LocalEngine", Interrupted)
+        patch.setattr("a2ls.search._folder.LocalEngine", Interrupted)
         assert run("validate", "my search", "--top", "2", "--seeds", "1") == 130
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "interrupted; go on with:  a2ls validate 'my search' --top 2 --seeds 1"

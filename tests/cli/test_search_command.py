@@ -31,7 +31,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def _simulated(monkeypatch):
-    monkeypatch.setattr("a2ls.search._search.LocalEngine", SimulatedEngine)
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", SimulatedEngine)
 
 
 def found(path):
@@ -302,7 +302,7 @@ def test_top_reads_a_search_while_it_is_written(tmp_path, monkeypatch, capsys):
                 shown.append(time.monotonic())
             return events
 
-    monkeypatch.setattr("a2ls.search._search.LocalEngine", Watched)
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", Watched)
     assert main(["search", *TINY, "--out", "run"]) == 0
     assert len(shown) == 5
     assert "Best first: 1 of 1 candidate\n" in re.sub(r" +\n", "\n", capsys.readouterr().out)
