@@ -18,6 +18,7 @@ from a2ls.search import (
     SearchConfig,
     SearchFolder,
     baseline,
+    benchmark,
     clear_best,
     compared_loss,
     contender,
@@ -266,3 +267,12 @@ def test_operators_of_a_loss_that_has_a_baseline_among_them():
     for contenders in ((SAC,), grid.contenders[:9], (*grid.contenders[:9], FORWARD)):
         with pytest.raises(BadInput, match="ten operators"):
             compared_loss(Grid(contenders, (PENDULUM,), (0,)))
+
+
+def test_benchmark_is_all_of_it_in_one_call(tmp_path):
+    grid = Grid((baseline("sac"),), (PENDULUM,), (0, 1))
+    assert [row.seed for row in benchmark(grid, tmp_path / "benchmark", engine=InstantEngine())] == [0, 1]
+    more = Grid((baseline("sac"),), (PENDULUM,), (1, 2))
+    engine = InstantEngine()
+    assert [row.seed for row in benchmark(more, tmp_path / "benchmark", engine=engine)] == [1, 2]
+    assert [job.training.seed for job in engine.jobs] == [2]

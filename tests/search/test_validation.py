@@ -19,6 +19,7 @@ from a2ls.search import (
     Validation,
     best_losses,
     first_fresh_seed,
+    validate,
 )
 from a2ls.space import Loss, named_loss
 from a2ls.training import Curve, CurvePoint, TrainConfig
@@ -216,3 +217,9 @@ def test_what_cannot_be_validated(tmp_path, searched):
     with pytest.raises(BadInput, match="has no finished candidate"):
         Validation.prepare(empty, [PENDULUM])
     assert not (empty.path / "validation").exists()
+
+
+def test_validate_is_all_of_it_in_one_call(searched):
+    verdict = validate(searched, [in_env("Pendulum-v1")], top=2, seeds=3, engine=InstantEngine(2))
+    assert len(verdict.overall) == 2
+    assert named_loss(str(searched.files.winner)) == verdict.winner.selected.loss

@@ -8,10 +8,11 @@
 an `Engine` (`LocalEngine` runs processes on this machine) and keeps one row per training in an Optuna storage.
 
 `BenchmarkFolder` trains contenders, losses and baselines, in several environments with several seeds; `Validation` does
-so with the best losses of a search. `export` writes the trainings of either as tables.
+so with the best losses of a search. `search`, `benchmark` and `validate` are these in one call each. `export` writes
+the trainings of either as tables.
 """
 
-from a2ls.search._benchmark import BenchmarkFolder, Grid
+from a2ls.search._benchmark import BenchmarkFolder, Grid, benchmark
 from a2ls.search._config import Budget, SamplerName, SearchConfig
 from a2ls.search._contenders import BASELINES, Contender, baseline, contender, loss_contender, loss_label
 from a2ls.search._encoding import Encoding, suggest_loss
@@ -28,7 +29,16 @@ from a2ls.search._sampler import A2LSSampler, Mode, Repeats
 from a2ls.search._search import SearchFolder, search
 from a2ls.search._space import SearchSpace
 from a2ls.search._statistics import MANY_SEEDS, MIN_SEEDS, Interval
-from a2ls.search._validation import NoVerdict, Selected, Standing, Validation, Verdict, best_losses, first_fresh_seed
+from a2ls.search._validation import (
+    NoVerdict,
+    Selected,
+    Standing,
+    Validation,
+    Verdict,
+    best_losses,
+    first_fresh_seed,
+    validate,
+)
 
 __all__ = [
     "BASELINES",
@@ -70,6 +80,7 @@ __all__ = [
     "Validation",
     "Verdict",
     "baseline",
+    "benchmark",
     "best_losses",
     "clear_best",
     "compared_loss",
@@ -84,4 +95,5 @@ __all__ = [
     "search_preset",
     "suggest_loss",
     "summarise",
+    "validate",
 ]

@@ -206,6 +206,20 @@ class BenchmarkFolder:
         return open_study(self._storage, self.settings.name)
 
 
+def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None = None) -> list[Row]:
+    """Train what the folder `out` lacks of a grid, and return the trainings of the grid.
+
+    Args:
+        grid: What to train.
+        out: Where everything is kept; a new folder, or that of a benchmark with the same settings.
+        workers: How many processes train at once.
+        engine: What runs the trainings instead.
+    """
+    folder = BenchmarkFolder.ask(out, grid)
+    folder.run(engine, workers=workers)
+    return folder.asked_rows()
+
+
 def _refuse_other_settings(path: Path, env: str, stored: TrainConfig, asked: TrainConfig) -> None:
     difference = _first_difference(to_mapping(stored), to_mapping(asked))
     if difference is not None:

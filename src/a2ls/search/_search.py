@@ -192,7 +192,14 @@ class SearchFolder:
         study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
 
 
-def search(config: SearchConfig, out: Path, *, budget: Budget | None = None, workers: int = 1) -> optuna.Study:
+def search(
+    config: SearchConfig,
+    out: Path,
+    *,
+    budget: Budget | None = None,
+    workers: int = 1,
+    engine: Engine | None = None,
+) -> optuna.Study:
     """Search a loss for an environment, and return the study with all candidates.
 
     Everything is kept in the folder `out`. If it holds this search already, unfinished, the search goes on.
@@ -206,7 +213,7 @@ def search(config: SearchConfig, out: Path, *, budget: Budget | None = None, wor
             raise BadInput(f"{out} holds a search with other settings: choose another folder")
     else:
         folder = SearchFolder.create(out, config, budget)
-    folder.run(workers=workers)
+    folder.run(engine, workers=workers)
     return folder.study()
 
 

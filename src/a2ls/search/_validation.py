@@ -16,6 +16,7 @@ from pathlib import Path
 from a2ls._errors import BadInput
 from a2ls.search._benchmark import BenchmarkFolder, Grid
 from a2ls.search._contenders import Contender, baseline, loss_contender
+from a2ls.search._engine import Engine
 from a2ls.search._folder import StudyFolder
 from a2ls.search._results import summarise
 from a2ls.search._rows import Candidate
@@ -222,6 +223,32 @@ class Validation:
         path = StudyFolder(self.search.path).winner
         write_whole(path, lambda file: file.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8"))
         return path
+
+
+def validate(
+    search: SearchFolder,
+    configs: Sequence[TrainConfig],
+    *,
+    top: int = 5,
+    seeds: int = 3,
+    workers: int = 1,
+    engine: Engine | None = None,
+) -> Verdict:
+    """Cross-validate the best losses of a search, and write the winner into its folder.
+
+    Args:
+        search: Whose losses.
+        configs: The settings in each environment.
+        top: How many losses.
+        seeds: How many fresh seeds each.
+        workers: How many processes train at once.
+        engine: What runs the trainings instead.
+    """
+    validation = Validation.prepare(search, configs, top=top, seeds=seeds)
+    validation.benchmark.run(engine, workers=workers)
+    verdict = validation.verdict()
+    validation.write_winner(verdict)
+    return verdict
 
 
 def _first_seed(search: SearchFolder, path: Path) -> int:
