@@ -10,18 +10,19 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import optuna
 import pytest
 from rich.console import Console
-from simulated_engine import SimulatedEngine
 
+import tiny_pendulum
 from a2ls.agents import SACConfig
 from a2ls.cli import main
-from a2ls.cli._benchmark import Arguments, parse_grid, settings_options
+from a2ls.cli._benchmark import Arguments
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress, progress_view
-from a2ls.envs import EnvironmentConfig
+from a2ls.cli.grid_command import parse_grid, settings_options
 from a2ls.search import (
     BenchmarkFolder,
     Evaluated,
@@ -37,21 +38,14 @@ from a2ls.search import (
     baseline,
     contender,
 )
-from a2ls.training import CurvePoint, RunFolder, TrainConfig, preset
+from a2ls.training import CurvePoint, RunFolder, preset
+from instant_engine import InstantEngine, made_up_score
 
 SHORT = (
     *("--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400", "--initial-steps", "20"),
     *("--evaluations", "2", "--evaluation-episodes", "1"),
 )
-PENDULUM = TrainConfig(
-    environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=2),
-    agent=SACConfig(hidden=8),
-    steps=400,
-    evaluations=2,
-    evaluation_episodes=1,
-    initial_steps=20,
-    batch_size=8,
-)
+PENDULUM = replace(tiny_pendulum.PENDULUM, agent=SACConfig(hidden=8))
 
 
 @pytest.fixture(autouse=True)
@@ -65,11 +59,10 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 def simulated(monkeypatch):
     """Trainings take no time, unless their seed is 13: then they fail."""
 
-    class Engine(SimulatedEngine):
-        def failure(self, job):
-            return "bad luck" if job.training.seed == 13 else None
+    def score(job):
+        return RuntimeError("bad luck") if job.training.seed == 13 else made_up_score(job)
 
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", Engine)
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, score=score))
 
 
 def run(*arguments):
@@ -319,13 +312,8 @@ def test_validation_that_cannot_be_done(capsys):
 def test_an_interrupted_validation_says_that_the_same_command_goes_on(capsys, monkeypatch):
     searched("my search")
 
-    class Interrupted(SimulatedEngine):
-        def events(self, timeout):
-            del timeout
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr("a2ls.search._folder.LocalEngine", Interrupted)
+        patch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, interrupt_after=0))
         assert run("validate", "my search", "--top", "2", "--seeds", "1") == 130
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "interrupted; go on with:  a2ls validate 'my search' --top 2 --seeds 1"

@@ -5,17 +5,19 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, replace
+from functools import partial
 
 import pytest
 from rich.console import Console
-from simulated_engine import SimulatedEngine
 
 from a2ls.agents import SACConfig
 from a2ls.cli import main
-from a2ls.cli._search import available_cores, print_summary
+from a2ls.cli._search import print_summary
+from a2ls.cli.cores import available_cores
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, SearchConfig, SearchFolder, search_preset
 from a2ls.training import TrainConfig
+from instant_engine import InstantEngine, made_up_score
 
 TRAINING = [
     *("--env", "Pendulum-v1", "--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400"),
@@ -31,7 +33,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def _simulated(monkeypatch):
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", SimulatedEngine)
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", InstantEngine)
 
 
 def found(path):
@@ -163,9 +165,11 @@ def test_a_search_can_be_kept_in_another_storage_under_its_own_name(tmp_path, ca
     assert main(["search", "--resume", "one"]) == 0
 
 
-@pytest.mark.usefixtures("_simulated")
 def test_failures_are_told_at_once_and_at_the_end(monkeypatch, capsys):
-    monkeypatch.setattr(SimulatedEngine, "failure", lambda _, job: "it broke" if "->" in job.label else None)
+    def score(job):
+        return RuntimeError("it broke") if "->" in job.label else made_up_score(job)
+
+    monkeypatch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, score=score))
     assert main(["search", *TINY, "--stages", "1", "--out", "run"]) == 0
     shown, error = capsys.readouterr()
     assert error.count("failed, and is tried once more: it broke: ") == 2
@@ -290,11 +294,10 @@ def test_there_is_a_worker_for_each_core_that_the_process_may_use():
         os.sched_setaffinity(0, before)
 
 
-@pytest.mark.usefixtures("_simulated")
 def test_top_reads_a_search_while_it_is_written(tmp_path, monkeypatch, capsys):
     shown = []
 
-    class Watched(SimulatedEngine):
+    class Watched(InstantEngine):
         def events(self, timeout):
             events = super().events(timeout)
             if any("->" in event.job.label for event in events) and len(shown) < 5:

@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from a2ls.cli import search_view
-from a2ls.cli.search_view import Rows, SearchProgress, SearchView, progress_view
+from a2ls.cli import live_view
+from a2ls.cli.search_progress import Rows, SearchProgress
+from a2ls.cli.search_view import SearchView, progress_view
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import (
     Candidate,
@@ -280,7 +281,7 @@ def test_without_a_terminal_there_are_lines(search, monkeypatch):
 
 
 def test_without_a_terminal_there_are_signs_of_life(search, monkeypatch):
-    monkeypatch.setattr(search_view, "_SECONDS_BETWEEN_SIGNS_OF_LIFE", 0.0)
+    monkeypatch.setattr(live_view, "_SECONDS_BETWEEN_SIGNS_OF_LIFE", 0.0)
     with view_of(search, search.progress()) as view:
         job = search.begin(0)
         view.on_event(Started(job, 0))
@@ -290,7 +291,7 @@ def test_without_a_terminal_there_are_signs_of_life(search, monkeypatch):
 
 
 def test_a_terminal_is_redrawn_and_keeps_only_rare_lines(search, monkeypatch):
-    monkeypatch.setattr(search_view, "_SECONDS_BETWEEN_FRAMES", 0.0)
+    monkeypatch.setattr(live_view, "_SECONDS_BETWEEN_FRAMES", 0.0)
     search.end(search.begin_baseline(0, 0), 3.0)
     with view_of(search, search.progress(), force_terminal=True, _environ={"TERM": "xterm"}) as view:
         job = search.begin(0)

@@ -4,39 +4,32 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from simulated_engine import SimulatedEngine
 
 from a2ls.cli import main
-from a2ls.cli.candidates_view import (
-    ancestry,
-    baseline_results,
-    candidates_table,
-    curves_side_by_side,
-    duration,
-    rank_candidates,
-    stage_statistics,
-    stages_table,
-)
+from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
 from a2ls.cli.curves_view import LabelledCurve
+from a2ls.cli.standings import ancestry, baseline_results, rank_candidates, stage_statistics
+from a2ls.cli.words import duration
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, Row, SearchConfig, SearchFolder
 from a2ls.space import Loss
 from a2ls.training import Curve, CurvePoint, TrainConfig
+from instant_engine import InstantEngine, made_up_score
 
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
 CONFIG = SearchConfig(TRAINING, population=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
-
-
-class FailingEngine(SimulatedEngine):
-    def failure(self, job):
-        return "no [red]luck[/]" if job.key.number == 1 and "->" in job.label else None
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     """A whole search, one candidate of which failed."""
     folder = SearchFolder.create(tmp_path_factory.mktemp("searches") / "search", CONFIG)
-    folder.run(FailingEngine(3))
+
+    def score(job):
+        fails = job.key.number == 1 and "->" in job.label
+        return RuntimeError("no [red]luck[/]") if fails else made_up_score(job)
+
+    folder.run(InstantEngine(3, score=score))
     return folder
 
 
@@ -191,7 +184,7 @@ def test_json_has_everything_of_all_candidates(searched, capsys):
             assert (record["state"], record["score"], record["curve"]) == ("failed", None, [])
             assert record["reasons"] == ["no [red]luck[/]"] * 2
         else:
-            assert (record["state"], record["score"], record["seconds"]) == ("finished", candidate.score, 61.0)
+            assert (record["state"], record["score"], record["seconds"]) == ("finished", candidate.score, 2.5)
             assert record["curve"] == [[point.step, point.score] for point in candidate.curve.points]
         assert set(record["parents"]) <= set(by_number)
         assert (record["origin"] in ("replacement", "crossover", "horizon-change")) == bool(record["parents"])
@@ -201,15 +194,8 @@ def test_json_has_everything_of_all_candidates(searched, capsys):
 
 
 def test_json_can_be_cut_short_and_has_no_nan(tmp_path, capsys):
-    class Diverging(SimulatedEngine):
-        def submit(self, job):
-            super().submit(job)
-            points = [event for event in self._jobs[job.key] if hasattr(event, "point")]
-            for event in points:
-                object.__setattr__(event, "point", CurvePoint(event.point.step, (float("nan"),)))
-
     folder = SearchFolder.create(tmp_path / "search", replace(CONFIG, stages=1, baselines=()))
-    folder.run(Diverging())
+    folder.run(InstantEngine(score=lambda _: float("nan")))
     assert main(["top", str(folder.path), "--json", "--count", "2"]) == 0
     records = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert [record["score"] for record in records] == [None, None]
@@ -225,7 +211,7 @@ def test_top_reads_a_search_that_has_just_begun_or_was_cut_short(tmp_path, capsy
     assert main(["top", str(folder.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
-    class Interrupted(SimulatedEngine):
+    class Interrupted(InstantEngine):
         def events(self, timeout):
             events = super().events(timeout)
             if any("->" in event.job.label and hasattr(event, "seconds") for event in events):

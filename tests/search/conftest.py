@@ -1,25 +1,18 @@
 """Searches small enough for tests: real trainings of a second on Pendulum."""
 
+from dataclasses import replace
+
 import pytest
 
 from a2ls.agents import SACConfig
-from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchConfig
-from a2ls.training import TrainConfig
+from tiny_pendulum import PENDULUM
 
 
 @pytest.fixture(scope="session")
 def tiny_training():
     """A training of half a second."""
-    return TrainConfig(
-        EnvironmentConfig("Pendulum-v1", action_repeat=2),
-        SACConfig(hidden=8, learning_rate=1e-3),
-        steps=800,
-        evaluations=4,
-        evaluation_episodes=1,
-        initial_steps=20,
-        batch_size=8,
-    )
+    return replace(PENDULUM, agent=SACConfig(hidden=8, learning_rate=1e-3), steps=800, evaluations=4)
 
 
 @pytest.fixture(scope="session")

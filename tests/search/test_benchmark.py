@@ -6,11 +6,8 @@ from dataclasses import replace
 import numpy as np
 import optuna
 import pytest
-from a2ls_instant_engine import InstantEngine, made_up_score
 
 from a2ls import BadInput
-from a2ls.agents import SACConfig
-from a2ls.envs import EnvironmentConfig
 from a2ls.search import (
     BenchmarkFolder,
     Grid,
@@ -27,17 +24,10 @@ from a2ls.search import (
     summarise,
 )
 from a2ls.space import OPERATORS, Loss, named_loss
-from a2ls.training import Curve, CurvePoint, NotARun, TrainConfig, preset, train
+from a2ls.training import Curve, CurvePoint, NotARun, preset, train
+from instant_engine import InstantEngine, made_up_score
+from tiny_pendulum import PENDULUM
 
-PENDULUM = TrainConfig(
-    environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=2),
-    agent=SACConfig(hidden=8, predictor_hidden=8),
-    steps=400,
-    evaluations=2,
-    evaluation_episodes=1,
-    initial_steps=20,
-    batch_size=8,
-)
 WALKER = preset("fast", "walker-run")
 SAC, FORWARD, WINNER = baseline("sac"), contender("s0 a0 -> s1"), contender("a2-winner")
 

@@ -6,13 +6,13 @@ import sys
 
 import optuna
 import pytest
-from a2ls_instant_engine import InstantEngine, made_up_score
 from pyarrow import parquet
 
 from a2ls import BadInput
 from a2ls.search import BenchmarkFolder, Grid, SearchConfig, SearchFolder, baseline, contender, export
 from a2ls.space import PATTERNS, Loss, names_of, patterns_of
 from a2ls.training import NotARun, preset
+from instant_engine import InstantEngine, made_up_score
 
 TRAINING = preset("fast", "walker-run")
 

@@ -12,23 +12,16 @@ from pathlib import Path
 
 import pytest
 
+import tiny_pendulum
 from a2ls import BadInput
 from a2ls.agents import SACConfig
 from a2ls.envs import EnvironmentConfig
 from a2ls.search._jobs import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.search._local_engine import LocalEngine
 from a2ls.space import named_loss
-from a2ls.training import Curve, TrainConfig, TrainJob, train
+from a2ls.training import Curve, TrainJob, train
 
-PENDULUM = TrainConfig(
-    environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=2),
-    agent=SACConfig(hidden=8, predictor_hidden=8),
-    steps=600,
-    evaluations=3,
-    evaluation_episodes=1,
-    initial_steps=80,
-    batch_size=8,
-)
+PENDULUM = dataclasses.replace(tiny_pendulum.PENDULUM, steps=600, evaluations=3, initial_steps=80)
 # An evaluation every 200 steps, and far more of them than any test waits for.
 ENDLESS = dataclasses.replace(PENDULUM, steps=400_000, evaluations=1_000)
 SECONDS = 60.0

@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import optuna
 import pytest
-from a2ls_instant_engine import InstantEngine, made_up_score
 from optuna.trial import TrialState
 
 from a2ls import BadInput
 from a2ls.search import Budget, Evaluated, LocalEngine, SearchConfig, SearchFolder, search, search_preset
 from a2ls.space import OPERATORS, Loss
 from a2ls.training import loss_text, train
+from instant_engine import InstantEngine, made_up_score
 
 
 def proposals(folder):
@@ -109,7 +109,7 @@ def failing(*numbers):
 
 
 def test_a_failing_candidate_is_tried_once_more_and_costs_one_job(new_search):
-    folder, engine = new_search(), InstantEngine(2, failing(1, 2))
+    folder, engine = new_search(), InstantEngine(2, score=failing(1, 2))
     folder.run(engine)
     states = [c.state for c in folder.candidates()]
     assert states == ["finished", "failed", "failed", *["finished"] * 5]
@@ -128,21 +128,21 @@ def test_a_candidate_that_fails_once_is_not_lost(new_search):
         return made_up_score(job)
 
     folder = new_search(baselines=())
-    folder.run(InstantEngine(2, score))
+    folder.run(InstantEngine(2, score=score))
     second = folder.candidates()[1]
     assert (second.state, second.reasons) == ("finished", ("the worker was killed",))
 
 
 def test_a_failing_baseline_does_not_end_the_search(new_search):
     folder = new_search()
-    folder.run(InstantEngine(1, lambda job: made_up_score(job) if job.training.loss else RuntimeError("no")))
+    folder.run(InstantEngine(1, score=lambda job: made_up_score(job) if job.training.loss else RuntimeError("no")))
     assert [row.state for row in folder.baselines()] == ["failed"]
     assert all(c.state == "finished" for c in folder.candidates())
 
 
 def test_a_whole_stage_of_failures_is_followed_by_a_fresh_one(new_search):
     folder = new_search()
-    folder.run(InstantEngine(2, failing(*range(4))))
+    folder.run(InstantEngine(2, score=failing(*range(4))))
     assert all(c.parents == () for c in folder.candidates())
     assert [c.state for c in folder.candidates()] == ["failed"] * 4 + ["finished"] * 4
 
@@ -185,7 +185,7 @@ def test_a_pruned_candidate_counts_and_ranks_below_the_finished_ones(new_search)
         return 1000.0 if job.key.number == 0 else made_up_score(job)
 
     folder = new_search(pruner="threshold:upper=400", baselines=(), population=4)
-    folder.run(InstantEngine(1, score))
+    folder.run(InstantEngine(1, score=score))
     first, *others = folder.candidates()
     assert first.state == "pruned"
     assert len(first.curve.points) == 1

@@ -6,10 +6,8 @@ import shutil
 
 import optuna
 import pytest
-from a2ls_instant_engine import InstantEngine
 
 from a2ls import BadInput
-from a2ls.agents import SACConfig
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import (
     Candidate,
@@ -23,16 +21,9 @@ from a2ls.search import (
 )
 from a2ls.space import Loss, named_loss
 from a2ls.training import Curve, CurvePoint, TrainConfig
+from instant_engine import InstantEngine
+from tiny_pendulum import PENDULUM
 
-PENDULUM = TrainConfig(
-    environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=2),
-    agent=SACConfig(hidden=8, predictor_hidden=8),
-    steps=400,
-    evaluations=2,
-    evaluation_episodes=1,
-    initial_steps=20,
-    batch_size=8,
-)
 SEARCH = SearchConfig(PENDULUM, population=4, stages=1, seed=5, baselines=("sac",), baseline_seeds=2)
 
 

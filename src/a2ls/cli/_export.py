@@ -11,7 +11,7 @@ import optuna
 import tyro
 from rich.console import Console
 
-from a2ls.cli.candidates_view import count_of
+from a2ls.cli.words import count_of
 from a2ls.search import export
 
 

@@ -10,18 +10,17 @@ import optuna
 from rich.console import Console
 
 from a2ls._errors import BadInput
-from a2ls.cli._benchmark import (
+from a2ls.cli.grid_command import (
     GridArguments,
     ask,
     fail_if_missing,
     parse_grid,
     refuse_settings,
-    say,
     seeds_of,
     train_in_view,
 )
-from a2ls.cli.candidates_view import count_of
 from a2ls.cli.results_view import operators_table
+from a2ls.cli.words import count_of, say
 from a2ls.search import BenchmarkFolder, Grid, Measure, compared_loss, operator_contenders, operator_scores
 from a2ls.training import NotARun, parse_loss
 

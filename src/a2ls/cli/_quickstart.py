@@ -15,7 +15,8 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import require
-from a2ls.cli._search import available_cores, print_summary, search_in_view
+from a2ls.cli._search import print_summary, search_in_view
+from a2ls.cli.cores import available_cores
 from a2ls.search import SearchFolder, search_preset
 
 

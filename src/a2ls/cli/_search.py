@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
 import time
@@ -17,18 +16,13 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
-from a2ls.cli.candidates_view import (
-    TOP,
-    baseline_results,
-    candidates_table,
-    count_of,
-    curves_side_by_side,
-    duration,
-    finished_candidates,
-    stages_table,
-)
+from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
+from a2ls.cli.cores import available_cores
 from a2ls.cli.curves_view import LabelledCurve
-from a2ls.cli.search_view import Rows, SearchProgress, SearchView
+from a2ls.cli.search_progress import Rows, SearchProgress
+from a2ls.cli.search_view import SearchView
+from a2ls.cli.standings import TOP, baseline_results, finished_candidates
+from a2ls.cli.words import count_of, duration, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
 from a2ls.training import require_trainable
@@ -38,11 +32,6 @@ _REFUSAL = (
     "--resume goes on with the settings of the search: leave out all others but --workers, --stages, --max-trials, "
     "--max-env-steps and --max-hours"
 )
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +163,7 @@ def search_in_view(folder: SearchFolder, workers: int, *, about: str = "", progr
         with SearchView(progress, header) as view:
             folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
     except KeyboardInterrupt:
-        _say(Console(), f"{progress.summary()}\ninterrupted; go on with:  {go_on}")
+        say(Console(), f"{progress.summary()}\ninterrupted; go on with:  {go_on}")
         raise
 
 
@@ -207,7 +196,7 @@ def print_summary(console: Console, folder: SearchFolder, program: str = "a2ls")
     """
     candidates, baselines = folder.candidates(), baseline_results(folder.baselines())
     best = finished_candidates(candidates)[:TOP]
-    _say(console, f"\n{folder.config.training.environment.env}: {_size(folder, candidates)}\n")
+    say(console, f"\n{folder.config.training.environment.env}: {_size(folder, candidates)}\n")
     console.print(stages_table(candidates, baselines))
     if best:
         console.print(candidates_table(best, baselines, candidates, title="The best candidates"))
@@ -216,10 +205,10 @@ def print_summary(console: Console, folder: SearchFolder, program: str = "a2ls")
         console.print(curves_side_by_side(curves, console.width))
     spent = _spent_budget(folder, candidates)
     if spent is not None:
-        _say(console, f"The budget ended the search before its last candidate: {spent.option} {spent.value:,g}.")
+        say(console, f"The budget ended the search before its last candidate: {spent.option} {spent.value:,g}.")
     for line in _warnings(folder, candidates):
         console.print(line, highlight=False, markup=False)
-    _say(console, "\n" + _next_commands(folder, best, spent, program))
+    say(console, "\n" + _next_commands(folder, best, spent, program))
 
 
 def _size(folder: SearchFolder, candidates: Sequence[Candidate]) -> str:
@@ -273,7 +262,3 @@ def _environment_options(environment: EnvironmentConfig) -> str:
         if value != getattr(default, setting.name):
             given.append(f"--{setting.name.replace('_', '-')} {value}")
     return " ".join(given)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -14,14 +14,9 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
-from a2ls.cli.candidates_view import (
-    baseline_results,
-    candidates_table,
-    count_of,
-    finished_candidates,
-    finite_score,
-    rank_candidates,
-)
+from a2ls.cli.candidates_view import candidates_table
+from a2ls.cli.standings import baseline_results, finished_candidates, finite_score, rank_candidates
+from a2ls.cli.words import count_of, say
 from a2ls.search import Candidate, SearchFolder
 
 _DEFAULT_COUNT = 10
@@ -79,13 +74,11 @@ def _print(
     console: Console, folder: SearchFolder, candidates: list[Candidate], ranked: list[Candidate], chosen: Arguments
 ) -> None:
     config = folder.config
-    console.print(
+    say(
+        console,
         f"{config.training.environment.env}: {len(finished_candidates(candidates))} of "
         f"{count_of(config.candidates, 'candidate')} finished, in {count_of(config.stages, 'stage')} "
         f"of {config.population}\n",
-        highlight=False,
-        soft_wrap=True,
-        markup=False,
     )
     shown = ranked[: chosen.count or _DEFAULT_COUNT]
     where = "" if chosen.stage is None else f" of stage {chosen.stage}"

@@ -13,19 +13,19 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import require
-from a2ls.cli._benchmark import (
+from a2ls.cli._errors import Failure
+from a2ls.cli.cores import available_cores
+from a2ls.cli.grid_command import (
     Several,
     TrainingOptions,
     check_environments,
     fail_if_missing,
     parse_for_environments,
-    say,
     settings_options,
     train_in_view,
 )
-from a2ls.cli._errors import Failure
-from a2ls.cli._search import available_cores
 from a2ls.cli.results_view import negative_note, seeds_notes, verdict_table
+from a2ls.cli.words import say
 from a2ls.search import NoVerdict, SearchFolder, Validation, Verdict, loss_label
 from a2ls.training import NotARun, TrainConfig, preset
 

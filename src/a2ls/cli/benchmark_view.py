@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
-from a2ls.cli.candidates_view import count_of, duration
-from a2ls.cli.search_view import Activity
+from a2ls.cli.activity import Activity
+from a2ls.cli.live_view import BAR_WIDTH, LiveView, time_words, workers_table
+from a2ls.cli.tables import wide_grid
+from a2ls.cli.words import count_of, duration
 from a2ls.search import Cell, Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.training import Curve
-
-_SECONDS_BETWEEN_FRAMES = 0.25
-_SECONDS_BETWEEN_LINES = 60.0
-_BAR_WIDTH = 16
 
 
 class GridProgress:
@@ -106,34 +99,15 @@ def _job_label(job: Job) -> str:
     return f"{job.training.config.environment.env}, seed {job.training.seed}, {job.label}"
 
 
-class BenchmarkView:
+class BenchmarkView(LiveView):
     """Trainings of a grid on the screen: a line for each worker in a terminal, one for each result elsewhere.
 
     Pass its methods to `BenchmarkFolder.run`, inside a `with`.
     """
 
     def __init__(self, progress: GridProgress, console: Console | None = None) -> None:
+        super().__init__(lambda: progress_view(progress), progress.summary, console)
         self.progress = progress
-        self._console = console or Console(file=sys.stderr)
-        self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
-        self._live = Live(
-            get_renderable=lambda: progress_view(progress),
-            console=self._console,
-            auto_refresh=False,  # Another thread would draw what this one is changing.
-            transient=True,
-        )
-        self._shown = time.monotonic()
-
-    def __enter__(self) -> BenchmarkView:
-        if self._is_live:
-            self._live.start(refresh=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._is_live:
-            self._live.stop()
 
     def on_event(self, event: Event) -> None:
         """Something has happened."""
@@ -141,50 +115,16 @@ class BenchmarkView:
         if line is not None:
             self._line(line)
 
-    def on_wait(self) -> None:
-        """Time has passed: draw anew, or show that the benchmark is alive."""
-        if time.monotonic() - self._shown < (_SECONDS_BETWEEN_FRAMES if self._is_live else _SECONDS_BETWEEN_LINES):
-            return
-        if self._is_live:
-            self._live.refresh()
-            self._shown = time.monotonic()
-        else:
-            self._line(self.progress.summary())
-
-    def _line(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
-        self._shown = time.monotonic()
-
 
 def progress_view(progress: GridProgress) -> RenderableType:
     """What is done and left, and a line for each worker."""
-    total = _grid()
+    total = wide_grid()
     total.add_column(no_wrap=True)
-    total.add_column(width=_BAR_WIDTH)
+    total.add_column(width=BAR_WIDTH)
     total.add_column(no_wrap=True, ratio=1)
-    left = progress.seconds_left
-    words = "time left not known yet" if left is None else f"about {duration(left)} left"
     total.add_row(
         f"{progress.ended} of {count_of(progress.total, 'training')}",
-        ProgressBar(progress.total, progress.ended, width=_BAR_WIDTH),
-        f"{duration(progress.seconds)} elapsed, {words}",
+        ProgressBar(progress.total, progress.ended, width=BAR_WIDTH),
+        time_words(progress.seconds, progress.seconds_left),
     )
-    workers = _grid()
-    workers.add_column(justify="right", style="dim", no_wrap=True)
-    workers.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    workers.add_column(width=_BAR_WIDTH)
-    workers.add_column(justify="right", no_wrap=True)
-    workers.add_column(justify="right", no_wrap=True)
-    for number in range(min(progress.workers, progress.total)):
-        activity = progress.activities.get(number)
-        if activity is None:
-            workers.add_row(str(number + 1), Text("waits", style="dim"))
-            continue
-        score = "no score" if activity.score is None else f"score {activity.score:.1f}"
-        bar = ProgressBar(activity.steps, activity.step, width=_BAR_WIDTH)
-        workers.add_row(str(number + 1), activity.label, bar, f"{activity.step:,}/{activity.steps:,}", score)
-    return Group(total, workers)
-
-
-def _grid() -> Table:
-    return Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False, expand=True)
+    return Group(total, workers_table(progress.activities, min(progress.workers, progress.total)))

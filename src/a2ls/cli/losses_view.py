@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from a2ls.cli.tables import titled_table
+from a2ls.cli.words import count_of
 from a2ls.space import (
     KINDS,
     MAX_HORIZON,
@@ -35,7 +36,7 @@ _ONE_OF_A_FAMILY = re.compile(r"(?:atc|spr)-\d+")
 
 def losses_table() -> Table:
     """The named losses, one line each, and one line for each of the paper's evolutions."""
-    table = _table("Named losses")
+    table = titled_table("Named losses")
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("loss, and what it is", ratio=1)
     table.add_column("operator", no_wrap=True)
@@ -74,7 +75,7 @@ def paper_losses_table(evolution: str | None = None) -> Table:
     by_evolution = _published_by_evolution()
     if evolution is not None and evolution not in by_evolution:
         raise UnknownLoss(evolution, tuple(by_evolution))
-    table = _table("The best five losses of each stage of the paper's evolutions")
+    table = titled_table("The best five losses of each stage of the paper's evolutions")
     table.add_column("name", no_wrap=True, style="bold")
     table.add_column("loss", ratio=1)
     table.add_column("k", justify="right", no_wrap=True)
@@ -130,7 +131,7 @@ def _facts(loss: Loss, max_horizon: int) -> Table:
     facts.add_row("loss", str(loss))
     facts.add_row("paper", Text(loss.paper()))
     facts.add_row("operator", f"{loss.operator} ({_negatives(loss)})")
-    facts.add_row("horizon", f"{loss.horizon} (needs {_count(loss.transitions_needed, 'transition')} in a row)")
+    facts.add_row("horizon", f"{loss.horizon} (needs {count_of(loss.transitions_needed, 'transition')} in a row)")
     facts.add_row("valid", _validity(loss.problems(max_horizon)))
     facts.add_row("patterns", _list(patterns_of(loss)))
     facts.add_row("names", _list(names_of(loss)))
@@ -158,10 +159,6 @@ def _list(words: Sequence[str]) -> Text:
     return Text(", ".join(words)) if words else Text("none", style="dim")
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _is_published(entry: NamedLoss) -> bool:
     return "/" in entry.name
 
@@ -171,15 +168,3 @@ def _published_by_evolution() -> dict[str, list[NamedLoss]]:
     for entry in filter(_is_published, zoo()):
         evolutions.setdefault(entry.name.split("/")[0], []).append(entry)
     return evolutions
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from a2ls.cli.tables import titled_table
 from a2ls.search import BASELINES, MANY_SEEDS, MIN_SEEDS, Interval, Standing, Summary, Verdict, clear_best
 from a2ls.space import SIMILARITIES, Operator
 
@@ -19,7 +20,7 @@ def environment_table(env: str, summaries: Sequence[Summary], reference: str | N
     """The contenders in one environment, best first, beside a baseline."""
     by_name = {each.name: each for each in summaries}
     baseline = by_name.get(reference) if reference is not None else None
-    table = _table(env)
+    table = titled_table(env)
     table.add_column("contender", ratio=1, overflow="fold")
     for heading in ("seeds", "AULC", "sd", "95 % interval", "last", *(() if baseline is None else (f"/ {reference}",))):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -70,7 +71,7 @@ def negative_note(baseline: str) -> str:
 
 def verdict_table(verdict: Verdict) -> Table:
     """The losses of a cross-validation in each environment and overall; numbers stand for losses."""
-    table = _table(f"AULC, where {verdict.baseline} is 1")
+    table = titled_table(f"AULC, where {verdict.baseline} is 1")
     table.add_column("environment", ratio=1)
     table.add_column("rank", justify="right")
     table.add_column("loss", justify="right")
@@ -130,14 +131,3 @@ def _number(value: float, digits: int = 1) -> str:
 
 def _interval(interval: Interval | None, digits: int = 1) -> str:
     return _UNKNOWN if interval is None else f"{interval.low:.{digits}f} to {interval.high:.{digits}f}"
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )

@@ -131,10 +131,7 @@ class BenchmarkFolder:
         """
         configs = dict(zip(grid.environments, grid.configs, strict=True))
         settings = BenchmarkSettings(grid, configs, storage, name or path.resolve().name)
-        files = StudyFolder(path)
-        if storage and settings.name in optuna.get_all_study_names(files.open_storage(storage)):
-            raise BadInput(f"the storage {storage!r} has a study {settings.name!r} already: choose another name")
-        files.create(settings.to_mapping(), _KIND)
+        StudyFolder(path).create(settings.to_mapping())
         return BenchmarkFolder(path, settings)
 
     @staticmethod

@@ -45,10 +45,21 @@ class StudyFolder:
         self.winner = path / "winner.json"
         self._lock = FileLock(path / ".lock")
 
-    def create(self, settings: dict[str, Any], kind: str) -> None:
-        """Make the folder of a new search or benchmark. It may exist, but must not hold one."""
+    def create(self, settings: dict[str, Any]) -> None:
+        """Make the folder of a new search or benchmark. It may exist, but must not hold one.
+
+        Args:
+            settings: What config.toml is to hold, with the `kind`, and the `name` of its study in the `storage`.
+
+        Raises:
+            BadInput: If the storage has such a study already.
+            NotARun: If the folder cannot be used.
+        """
+        name, storage = settings["name"], settings["storage"]
+        if storage and name in optuna.get_all_study_names(self.open_storage(storage)):
+            raise BadInput(f"the storage {storage!r} has a study {name!r} already: choose another name")
         if self.config.exists():
-            held = self._settings(kind).get("kind", "training")
+            held = self._settings(settings["kind"]).get("kind", "training")
             raise NotARun(f"{self.path} already holds a {held}: resume it, or choose another folder")
         if self.path.exists() and not self.path.is_dir():
             raise NotARun(f"{self.path} is a file, but must be a folder")

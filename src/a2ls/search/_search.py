@@ -102,11 +102,7 @@ class SearchFolder:
             name: Name of the study; by default that of the folder.
         """
         settings = Settings(config, budget or Budget(), storage, name or path.resolve().name)
-        if storage:
-            existing = optuna.get_all_study_names(StudyFolder(path).open_storage(storage))
-            if settings.name in existing:
-                raise BadInput(f"the storage {storage!r} has a study {settings.name!r} already: choose another name")
-        StudyFolder(path).create(settings.to_mapping(), _KIND)
+        StudyFolder(path).create(settings.to_mapping())
         return SearchFolder(path, settings)
 
     @staticmethod
@@ -188,8 +184,10 @@ class SearchFolder:
             on_event(event)
 
         left = budget.max_hours * 3600 - spent_before if budget.max_hours else float("inf")
-        run_jobs([baselines, candidates], engine, on_event=happened, on_wait=on_wait, max_seconds=left)
-        study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+        try:
+            run_jobs([baselines, candidates], engine, on_event=happened, on_wait=on_wait, max_seconds=left)
+        finally:
+            study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
 
 
 def search(
