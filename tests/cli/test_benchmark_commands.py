@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -40,6 +39,7 @@ from a2ls.search import (
 )
 from a2ls.training import CurvePoint, RunFolder, preset
 from instant_engine import InstantEngine, made_up_score
+from interruptible import start
 
 SHORT = (
     *("--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400", "--initial-steps", "20"),
@@ -221,12 +221,7 @@ def test_an_interrupted_benchmark_says_how_to_go_on_and_does(tmp_path):
         "--evaluations",
         "15",
     )
-    process = subprocess.Popen(
-        command("benchmark", *options, "--out", "mine", "--workers", "1"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("benchmark", *options, "--out", "mine", "--workers", "1")
     while process.poll() is None and not (tmp_path / "mine" / "workers.log").exists():
         time.sleep(0.05)
     folder = BenchmarkFolder.open(Path("mine"))

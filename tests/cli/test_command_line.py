@@ -13,6 +13,7 @@ from a2ls.cli._main import COMMANDS
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchFolder
 from a2ls.training import RunFolder, TrainConfig, preset
+from interruptible import start
 
 SHORT = [
     *("--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "3"),
@@ -105,12 +106,7 @@ def test_bad_input_in_a_process_has_no_traceback():
 
 
 def test_an_interrupt_says_how_to_go_on(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "a2ls", "train", *SHORT, "--steps", "100000", "--out", "run"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("train", *SHORT, "--steps", "100000", "--out", "run")
     while process.poll() is None and not (tmp_path / "run/tensorboard").exists():
         time.sleep(0.05)
     time.sleep(0.5)

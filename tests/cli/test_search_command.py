@@ -1,8 +1,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import fields, replace
 from functools import partial
@@ -18,6 +16,7 @@ from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, SearchConfig, SearchFolder, search_preset
 from a2ls.training import TrainConfig
 from instant_engine import InstantEngine, made_up_score
+from interruptible import start
 
 TRAINING = [
     *("--env", "Pendulum-v1", "--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400"),
@@ -54,12 +53,7 @@ def test_a_search_that_is_interrupted_and_goes_on_finds_the_same(tmp_path, capfd
     rows, _ = found(tmp_path / "whole")
     assert [row[4] for row in rows] == ["finished"] * 4
 
-    process = subprocess.Popen(
-        [sys.executable, "-m", "a2ls", "search", *TINY, "--workers", "1", "--out", "parts"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("search", *TINY, "--workers", "1", "--out", "parts")
     for line in process.stderr:
         if line.startswith("stage 1 of 2 begins"):
             break

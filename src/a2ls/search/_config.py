@@ -24,7 +24,8 @@ class Budget:
     """End after this many candidates; 0 for no limit."""
 
     max_env_steps: int = 0
-    """End before the candidates take more environment steps than this; 0 for no limit."""
+    """End before the candidates take more environment steps than this, a pruned one counted as a whole; 0 for no
+    limit."""
 
     max_hours: float = 0.0
     """End after this much time, that of earlier goes of the same search included; 0 for no limit."""
