@@ -266,3 +266,11 @@ def test_benchmark_is_all_of_it_in_one_call(tmp_path):
     engine = InstantEngine()
     assert [row.seed for row in benchmark(more, tmp_path / "benchmark", engine=engine)] == [1, 2]
     assert [job.training.seed for job in engine.jobs] == [2]
+
+
+@pytest.mark.parametrize("folder", [BenchmarkFolder, SearchFolder])
+def test_settings_that_someone_has_cut_are_refused_by_name(folder, tmp_path):
+    kind = "benchmark" if folder is BenchmarkFolder else "search"
+    (tmp_path / "config.toml").write_text(f'kind = "{kind}"\nname = "mine"\n')
+    with pytest.raises(NotARun, match=r"config.toml lacks storage"):
+        folder.open(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,12 @@ class BenchmarkFolder:
     @staticmethod
     def open(path: Path) -> BenchmarkFolder:
         """The folder of a benchmark that exists."""
-        return BenchmarkFolder(path, BenchmarkSettings.from_mapping(StudyFolder(path).read_settings(_KIND)))
+        return BenchmarkFolder(
+            path,
+            BenchmarkSettings.from_mapping(
+                StudyFolder(path).read_settings(_KIND, ("name", "storage", "grid", "training"))
+            ),
+        )
 
     @staticmethod
     def ask(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
@@ -166,7 +172,7 @@ class BenchmarkFolder:
 
     def rows(self) -> list[Row]:
         """All trainings so far, those of earlier grids included."""
-        return [read_row(trial) for trial in self._study().get_trials(deepcopy=False) if has_row(trial)]
+        return [read_row(trial) for trial in self._study.get_trials(deepcopy=False) if has_row(trial)]
 
     def asked_rows(self) -> list[Row]:
         """The trainings so far of the grid that was asked for last."""
@@ -197,8 +203,9 @@ class BenchmarkFolder:
             on_wait: Called at least twice a second.
         """
         with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
-            run_jobs([GridSource(self._study(), self.grid.cells())], chosen, on_event=on_event, on_wait=on_wait)
+            run_jobs([GridSource(self._study, self.grid.cells())], chosen, on_event=on_event, on_wait=on_wait)
 
+    @cached_property
     def _study(self) -> optuna.Study:
         return open_study(self._storage, self.settings.name)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,15 +70,18 @@ class StudyFolder:
         """Replace the settings."""
         write_whole(self.config, lambda file: file.write_text(tomli_w.dumps(settings)))
 
-    def read_settings(self, kind: str) -> dict[str, Any]:
-        """The settings of what is in the folder.
+    def read_settings(self, kind: str, keys: Collection[str]) -> dict[str, Any]:
+        """The settings of what is in the folder, with these keys at least.
 
         Raises:
-            NotARun: If there is nothing of this kind.
+            NotARun: If there is nothing of this kind, or a key is missing.
         """
         settings = self._settings(kind)
         if settings.get("kind") != kind:
             raise NotARun(f"{self.path} holds no {kind}, but a {settings.get('kind', 'training')}")
+        missing = [key for key in keys if key not in settings]
+        if missing:
+            raise NotARun(f"{self.config} lacks {', '.join(missing)}")
         return settings
 
     def read_kind(self) -> str:

@@ -32,47 +32,44 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Started:
-    """A worker has begun a job."""
+class _OfJob:
+    """What all events say: which job, on which worker."""
 
     job: Job
     worker: int
 
 
 @dataclass(frozen=True)
-class Progressed:
+class Started(_OfJob):
+    """A worker has begun a job."""
+
+
+@dataclass(frozen=True)
+class Progressed(_OfJob):
     """A worker is at this environment step of a job."""
 
-    job: Job
-    worker: int
     step: int
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluated(_OfJob):
     """A new point of a job's curve; the worker waits for the engine's `answer`."""
 
-    job: Job
-    worker: int
     point: CurvePoint
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(_OfJob):
     """A job came to its end, or to the point where it was told to stop."""
 
-    job: Job
-    worker: int
     seconds: float
     """Time spent training; that of earlier processes included, as far as a checkpoint remembers them."""
 
 
 @dataclass(frozen=True)
-class Failed:
+class Failed(_OfJob):
     """A job did not come to its end: it diverged, raised an error, or its worker was killed."""
 
-    job: Job
-    worker: int
     reason: str
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,6 @@ class Settings:
     @staticmethod
     def from_mapping(values: dict[str, Any]) -> Settings:
         """What `to_mapping` wrote."""
-        missing = sorted({"name", "storage", "budget"} - values.keys())
-        if missing:
-            raise BadInput(f"the settings of a search lack {', '.join(missing)}")
         values = {key: value for key, value in values.items() if key != "kind"}
         name, storage, budget = values.pop("name"), values.pop("storage"), values.pop("budget")
         return Settings(with_mapping(SearchConfig(), values), with_mapping(Budget(), budget), storage, name)
@@ -108,7 +106,9 @@ class SearchFolder:
     @staticmethod
     def open(path: Path) -> SearchFolder:
         """The folder of a search that exists."""
-        return SearchFolder(path, Settings.from_mapping(StudyFolder(path).read_settings(_KIND)))
+        return SearchFolder(
+            path, Settings.from_mapping(StudyFolder(path).read_settings(_KIND, ("name", "storage", "budget")))
+        )
 
     def change(self, *, stages: int | None = None, budget: Budget | None = None) -> None:
         """Change when the search ends, here and in config.toml. Nothing else of a search can change.
@@ -135,7 +135,7 @@ class SearchFolder:
 
     def baselines(self) -> list[Row]:
         """The trainings of the baselines so far."""
-        return [read_row(trial) for trial in self._baselines_study().get_trials(deepcopy=False) if has_row(trial)]
+        return [read_row(trial) for trial in self._baselines_study.get_trials(deepcopy=False) if has_row(trial)]
 
     def seconds_spent(self) -> float:
         """Time that the search has run, in all of its goes."""
@@ -143,9 +143,16 @@ class SearchFolder:
 
     def study(self) -> optuna.Study:
         """The candidates as an Optuna study."""
+        return self._study
+
+    # Opened once: a view reads the trainings at every event.
+
+    @cached_property
+    def _study(self) -> optuna.Study:
         sampler, _ = _make_sampler(self.config)
         return open_study(self._storage, self.settings.name, sampler, make_pruner(self.config.pruner))
 
+    @cached_property
     def _baselines_study(self) -> optuna.Study:
         return open_study(self._storage, f"{self.settings.name}-baselines")
 
@@ -174,7 +181,7 @@ class SearchFolder:
         config, budget = self.config, self.settings.budget
         study = self.study()
         _, encoding = _make_sampler(config)
-        baselines = GridSource(self._baselines_study(), baseline_cells(config))
+        baselines = GridSource(self._baselines_study, baseline_cells(config))
         candidates = CandidateSource(study, config, budget, encoding)
         spent_before, start = self.seconds_spent(), time.monotonic()
 
