@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import optuna
 import pytest
 
 from a2ls.agents import SACConfig
@@ -19,3 +20,11 @@ def tiny_training():
 def tiny_search(tiny_training):
     """Two stages of four candidates, and one baseline."""
     return SearchConfig(tiny_training, population=4, stages=2, baselines=("sac",), seed=3)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)
