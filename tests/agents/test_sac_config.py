@@ -34,5 +34,5 @@ def test_a_wrong_setting_is_refused_with_its_name_and_value(setting):
 
 
 def test_an_unknown_encoder_is_refused():
-    with pytest.raises(ValueError, match="'conv'"):
-        SAC(3, 1, SACConfig(encoder="conv"))
+    with pytest.raises(ValueError, match="'transformer'"):
+        SAC(3, 1, SACConfig(encoder="transformer"))

@@ -17,7 +17,8 @@ SMALL = SACConfig(
     hidden=16,
     predictor_hidden=8,
     learning_rate=3e-3,
-    encoder_learning_rate=6e-3,
+    predictor_learning_rate=4e-3,
+    encoder_learning_rate=8e-3,
     temperature_learning_rate=2e-2,
 )
 WINNER = named_loss("a2-winner")
@@ -86,7 +87,8 @@ class Reference:
         self.temperature_adam = torch.optim.Adam(
             [self.p["log_temperature"]], agent.config.temperature_learning_rate, betas=(0.5, 0.999)
         )
-        # As in the published code: one Adam of the common rate steps encoder and predictor, another the encoder again.
+        # As in the published code: one Adam steps encoder and predictor, another of the same rate the encoder again.
+        rate = agent.config.predictor_learning_rate
         self.auxiliary_adams = [torch.optim.Adam([*encoder, *auxiliary], rate), torch.optim.Adam(encoder, rate)]
         self.updates = 0
         self.metrics = {}

@@ -59,7 +59,7 @@ def test_identity_hands_the_observation_on(observations):
 
 
 def test_the_mlp_encoder_has_the_widths_it_is_given():
-    encoder = make_encoder("mlp", OBSERVATION, layers=2, mlp_width=20, mlp_features=9)
+    encoder = make_encoder("mlp", OBSERVATION, layers=2, mlp_width=20, features=9)
     assert [tuple(w.shape) for w in arrays(encoder)] == [(20, 7), (20,), (20, 20), (20,), (9, 20), (9,), (9,), (9,)]
 
 
@@ -71,8 +71,8 @@ def test_an_impossible_number_of_layers_is_refused_with_its_value(kind, layers):
 
 
 def test_unknown_kinds_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"'conv'.*dense, mlp, identity"):
-        make_encoder("conv", OBSERVATION)
+    with pytest.raises(ValueError, match=r"'transformer'.*dense, mlp, identity, conv"):
+        make_encoder("transformer", OBSERVATION)
     with pytest.raises(ValueError, match=r"'linear'.*paper, released"):
         make_predictor("linear", 3, 4)
 

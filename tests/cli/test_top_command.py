@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from a2ls.analysis import ancestry, baseline_results, rank_candidates, stage_statistics
 from a2ls.cli import main
 from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
 from a2ls.cli.curves_view import LabelledCurve
-from a2ls.cli.standings import ancestry, baseline_results, rank_candidates, stage_statistics
 from a2ls.cli.words import duration
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, Row, SearchConfig, SearchFolder

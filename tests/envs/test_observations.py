@@ -52,7 +52,7 @@ def test_vectors_share_no_memory_with_the_environment(space):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Image", r"image of shape \(8, 8, 3\).*pixels are not supported yet"),
+        ("Image", r"image of shape \(8, 8, 3\).*"),
         ("ImageWithin", r"image of shape \(8, 8\)"),
         ("Endless", "has no fixed size"),
     ],
@@ -98,10 +98,10 @@ def test_partial_observability_removes_dimensions_and_nothing_else():
     training = make_env(EnvironmentConfig(env="cheetah-run", hidden_share=0.2, hidden_seed=5))
     evaluation = make_env(EnvironmentConfig(env="cheetah-run", hidden_share=0.2, hidden_seed=5))
     assert training.observation_space.shape == (14,)
-    np.testing.assert_array_equal(training.visible, evaluation.visible)
+    np.testing.assert_array_equal(training.observer.visible, evaluation.observer.visible)
     observations = [env.reset(seed=2)[0] for env in (full, training, evaluation)]
     for _ in range(3):
-        np.testing.assert_array_equal(observations[1], observations[0][training.visible])
+        np.testing.assert_array_equal(observations[1], observations[0][training.observer.visible])
         np.testing.assert_array_equal(observations[1], observations[2])
         steps = [env.step(np.full(6, 0.3, np.float32)) for env in (full, training, evaluation)]
         assert steps[0][1] == steps[1][1] == steps[2][1]

@@ -61,7 +61,7 @@ def random_play(decisions, seed):
     """What a random policy meets in Pendulum."""
     env = make_env(EnvironmentConfig(env="Pendulum-v1", action_repeat=2))
     rng = np.random.default_rng(seed)
-    replay = Replay(decisions, env.observation_dim, env.action_dim, torch.device("cpu"))
+    replay = Replay(decisions, env.observation_shape, env.action_dim, torch.device("cpu"))
     episode, ended = 0, True
     for _ in range(decisions):
         if ended:
@@ -82,17 +82,19 @@ def play():
 
 def unexplained_reward(agent, play):
     """Share of the variance of unseen rewards that a linear regression on the features leaves unexplained."""
+    stored = [memory.state_dict() for memory in play]
+    rewards = [memory["rewards"].numpy() for memory in stored]
     with torch.no_grad():
-        known, unseen = (agent.encoder(torch.from_numpy(memory.observations)).double().numpy() for memory in play)
+        known, unseen = (agent.encoder(memory["observations"]["before"]).double().numpy() for memory in stored)
     known, unseen = (np.column_stack([features, np.ones(len(features))]) for features in (known, unseen))
-    weights = np.linalg.solve(known.T @ known + 1e-3 * np.eye(known.shape[1]), known.T @ play[0].rewards)
-    return np.mean((unseen @ weights - play[1].rewards) ** 2) / np.var(play[1].rewards)
+    weights = np.linalg.solve(known.T @ known + 1e-3 * np.eye(known.shape[1]), known.T @ rewards[0])
+    return np.mean((unseen @ weights - rewards[1]) ** 2) / np.var(rewards[1])
 
 
 def unexplained_before_and_after(text, play, encoder_gradient=1.0):
     """The same for an agent before and after updates in which its encoder learns from the auxiliary loss alone."""
     loss = Loss.parse(text)
-    agent = SAC(3, 1, SACConfig(hidden=16, predictor_hidden=32, learning_rate=3e-3), loss, seed=0)
+    agent = SAC(3, 1, SACConfig(hidden=16, predictor_hidden=32, learning_rate=3e-3, predictor_learning_rate=3e-3), loss)
 
     def forget_the_critics_gradient():
         for parameter in agent.critic_optimizer.parameters:

@@ -117,7 +117,7 @@ def test_random_decisions_come_first_and_then_one_update_for_each():
     assert training.finished
     assert training.episode == 100 // 6
     assert training.updates_without_sequences == 0
-    actions = training.replay.actions[:20, 0]
+    actions = training.replay.state_dict()["actions"].numpy()[:20, 0]
     assert np.abs(actions).max() > 0.7
     assert len(set(actions.tolist())) == 20
     training.close()

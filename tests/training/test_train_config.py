@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2ls.envs import EnvironmentConfig
-from a2ls.training import TrainConfig, preset, require_trainable, with_agent
+from a2ls.training import TrainConfig, preset, preset_for, require_trainable
 
 
 @pytest.mark.parametrize(
@@ -133,16 +133,22 @@ def test_the_fast_preset():
     assert [4 * decision for decision in config.evaluation_decisions()] == [8000, 16000, 24000, 32000, 40000]
 
 
-def test_an_agent_by_name_changes_nothing_but_the_encoder():
-    config = preset("fast")
-    identity = with_agent(config, "sac-identity")
-    assert identity.agent == dataclasses.replace(config.agent, encoder="identity")
-    assert dataclasses.replace(identity, agent=config.agent) == config
-    assert with_agent(identity, "sac") == config
+def test_pixels_turn_a_preset_into_the_one_for_images():
+    assert preset_for("fast", pixels=True) == "fast-image"
+    assert preset_for("fast", pixels=False) == "fast"
+    assert preset_for("paper-image", pixels=True) == "paper-image"
+    with pytest.raises(ValueError, match=r"'paper-vector' is for vectors; for pixels there are fast-image, "):
+        preset_for("paper-vector", pixels=True)
+
+
+def test_pixels_and_the_encoder_must_go_together():
+    vectors, images = preset("fast"), preset("fast-image")
+    with pytest.raises(ValueError, match=r"encoder is 'dense', but the agent sees pixels: it must be conv"):
+        dataclasses.replace(images, agent=vectors.agent)
+    with pytest.raises(ValueError, match=r"encoder is 'conv', but the agent sees vectors: it must be dense, mlp or"):
+        dataclasses.replace(vectors, agent=images.agent)
 
 
 def test_unknown_names_are_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"no preset 'slow'; allowed are fast, paper-vector"):
         preset("slow")
-    with pytest.raises(ValueError, match=r"no agent 'ppo'; allowed are sac, sac-identity"):
-        with_agent(preset("fast"), "ppo")

@@ -1,6 +1,6 @@
 """Agents: networks and updates. Nothing here knows environments or files."""
 
 from a2ls.agents._config import SACConfig
-from a2ls.agents._sac import SAC, Transitions
+from a2ls.agents._sac import SAC, Transitions, make_perception
 
-__all__ = ["SAC", "SACConfig", "Transitions"]
+__all__ = ["SAC", "SACConfig", "Transitions", "make_perception"]

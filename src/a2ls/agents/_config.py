@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from a2ls._errors import require
-from a2ls.auxiliary import MAX_ENCODER_LAYERS, EncoderKind, PredictorKind
+from a2ls._errors import BadInput, require
+from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, EncoderKind, PredictorKind
 
 ActorEncoder = Literal["own", "shared"]
 
@@ -16,10 +16,27 @@ class SACConfig:
     """Networks and learning of the agent. The defaults are the paper's table of vector hyper-parameters."""
 
     encoder: EncoderKind = "dense"
-    """How states are encoded: `dense` (the paper's), `mlp`, or `identity` for no encoder at all."""
+    """How states are encoded: vectors by `dense` (the paper's), `mlp`, or `identity` for no encoder at all; images by
+    `conv`."""
 
     encoder_layers: int = 1
-    """Layers of the encoder, 1 to 4."""
+    """Layers of the encoder: 1 to 4, or 1 to 6 for `conv`; the paper has 1 for vectors and 2, 4 or 6 for images."""
+
+    filters: int = 32
+    """Filters of each layer of `conv`."""
+
+    augmentation: AugmentationKind = "none"
+    """What is done to observations before the networks learn from them. Images: `crop` (a window of image_size at a
+    random place, CURL's), `shift` (by up to 4 pixels, DrQ's), `translate` (placed on a black square of image_size,
+    RAD's). Vectors: `scale` (times 0.5 to 1.5, RAD's), `noise` (standard normal, RAD's). Actions are chosen from the
+    middle window, or the plain vector. `none` for nothing."""
+
+    image_size: int = 84
+    """Side of the images that the networks see, with crop and translate; otherwise it is that of the frames."""
+
+    augmented_views: int = 1
+    """Random views of each observation that the critics learn from, and that target values are averaged over: 2 in
+    DrQ."""
 
     actor_encoder: ActorEncoder = "own"
     """What the actor looks through, besides a head that it trains itself: `own` layers, which stay as they were
@@ -30,7 +47,10 @@ class SACConfig:
     """Units in each of the two hidden layers of the actor and of the critics."""
 
     learning_rate: float = 1e-3
-    """Adam's step for actor, critics and predictor, and for the encoder where the critics train it."""
+    """Adam's step for actor and critics, and for the encoder where the critics train it."""
+
+    predictor_learning_rate: float = 1e-3
+    """Adam's step for the predictor of the auxiliary loss."""
 
     encoder_learning_rate: float = 2e-3
     """Adam's step for the encoder where the auxiliary loss trains it. The authors' published code steps it twice with
@@ -68,15 +88,19 @@ class SACConfig:
     """Hidden units of the predictor `paper`."""
 
     def __post_init__(self) -> None:
-        counts = ("hidden", "predictor_hidden", "actor_every", "target_every")
-        rates = ("learning_rate", "encoder_learning_rate", "temperature_learning_rate", "initial_temperature")
-        require(self, counts, lambda value: value >= 1, "be at least 1")
+        counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
+        rates = (
+            "learning_rate",
+            "predictor_learning_rate",
+            "encoder_learning_rate",
+            "temperature_learning_rate",
+            "initial_temperature",
+        )
+        require(self, (*counts, "augmented_views"), lambda value: value >= 1, "be at least 1")
         require(self, rates, lambda value: value > 0, "be above 0")
         require(self, ("discount", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
         require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
-        require(
-            self,
-            ("encoder_layers",),
-            lambda value: 1 <= value <= MAX_ENCODER_LAYERS,
-            f"be from 1 to {MAX_ENCODER_LAYERS}",
-        )
+        most = MAX_ENCODER_LAYERS.get(self.encoder, max(MAX_ENCODER_LAYERS.values()))
+        require(self, ("encoder_layers",), lambda value: 1 <= value <= most, f"be from 1 to {most} for {self.encoder}")
+        if self.augmentation == "none" and self.augmented_views > 1:
+            raise BadInput(f"augmented_views is {self.augmented_views}, but without augmentation all are the same")

@@ -80,11 +80,17 @@ class TwinCritic(nn.Module):
 
 @torch.no_grad()
 def initialise(module: nn.Module) -> None:
-    """Orthogonal weights and zero biases for every linear layer inside."""
+    """Orthogonal weights and zero biases for every layer inside; convolutions start as products at their centre."""
     for part in module.modules():
         if isinstance(part, nn.Linear):
             nn.init.orthogonal_(part.weight)
             nn.init.zeros_(part.bias)
+        elif isinstance(part, nn.Conv2d):
+            nn.init.zeros_(part.weight)
+            height, width = part.kernel_size
+            centre = part.weight[:, :, height // 2, width // 2]
+            nn.init.orthogonal_(centre, nn.init.calculate_gain("relu"))
+            nn.init.zeros_(part.bias)  # type: ignore[arg-type]
         elif isinstance(part, TwinLinear):
             for weight in part.weight:
                 nn.init.orthogonal_(weight)

@@ -3,12 +3,16 @@
 One update is a critic step; every second time an actor and temperature step and a move of the targets; then a step of
 the auxiliary loss on sequences of its own. The critic and the auxiliary loss train the encoder; the actor has a head
 of its own on layers that it does not train.
+
+Observations may be vectors or images. The networks learn from random views of them, if there is an augmentation, and no
+network sees the same view twice in an update with the same weights.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +23,7 @@ from torch import Tensor, nn
 from a2ls.agents._adam import Adam
 from a2ls.agents._config import SACConfig
 from a2ls.agents._networks import Actor, TwinCritic, initialise
-from a2ls.auxiliary import AuxiliaryLoss, Sequences, make_encoder
+from a2ls.auxiliary import Augmentation, AuxiliaryLoss, Encoder, Sequences, make_augmentation, make_encoder
 from a2ls.space import Loss
 
 Metrics = dict[str, Tensor]
@@ -30,22 +34,41 @@ class Transitions:
     """A batch of B transitions."""
 
     observations: Tensor
-    """(B, observation_dim)"""
+    """(B, *observation)"""
     actions: Tensor
     """(B, action_dim), in [-1, 1]"""
     rewards: Tensor
     """(B,)"""
     next_observations: Tensor
-    """(B, observation_dim)"""
+    """(B, *observation)"""
     continues: Tensor
     """(B,): 0 where the task ended, 1 elsewhere, the end by a time limit included"""
+
+
+def make_perception(observation: int | tuple[int, ...], config: SACConfig) -> tuple[Augmentation, Encoder]:
+    """What stands between an observation and the features of it: a random view, and the encoder that sees it.
+
+    Raises:
+        BadInput: If the configuration does not suit such observations.
+    """
+    shape = (observation,) if isinstance(observation, int) else observation
+    augmentation = make_augmentation(config.augmentation, shape, config.image_size)
+    encoder = make_encoder(
+        config.encoder,
+        augmentation.shape,
+        layers=config.encoder_layers,
+        mlp_width=config.hidden,
+        filters=config.filters,
+    )
+    return augmentation, encoder
 
 
 class SAC(nn.Module):
     """The agent: `act` chooses actions, `update` learns from a batch.
 
     Args:
-        observation_dim: Length of an observation.
+        observation: Length of a vector, or the shape of an image: channels, height and width. Pixels are from 0 to
+            255, and best stay uint8.
         action_dim: Length of an action.
         config: Networks and learning.
         loss: The auxiliary loss, or None for the plain agent.
@@ -55,7 +78,7 @@ class SAC(nn.Module):
 
     def __init__(
         self,
-        observation_dim: int,
+        observation: int | tuple[int, ...],
         action_dim: int,
         config: SACConfig,
         loss: Loss | None = None,
@@ -71,9 +94,7 @@ class SAC(nn.Module):
         # Layers are initialised from torch's global generator: seed it for them, and leave it as it was.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.encoder = make_encoder(
-                config.encoder, observation_dim, layers=config.encoder_layers, mlp_width=config.hidden
-            )
+            self.augmentation, self.encoder = make_perception(observation, config)
             feature_dim = self.encoder.feature_dim
             self.actor_encoder = copy.deepcopy(self.encoder)
             self.actor = Actor(feature_dim, action_dim, config.hidden)
@@ -110,7 +131,9 @@ class SAC(nn.Module):
         # Moments of their own for the encoder too: the scales of the two losses' gradients have nothing in common.
         self.auxiliary_optimizers: list[Adam] = []
         if self.auxiliary is not None:
-            self.auxiliary_optimizers.append(Adam(list(self.auxiliary.parameters()), rate))
+            self.auxiliary_optimizers.append(
+                Adam(list(self.auxiliary.parameters()), self.config.predictor_learning_rate)
+            )
             if encoder:
                 self.auxiliary_optimizers.append(Adam(encoder, self.config.encoder_learning_rate))
         self._actor_parameters = [*self.actor_optimizer.parameters, self.log_temperature]
@@ -121,23 +144,40 @@ class SAC(nn.Module):
 
     @torch.inference_mode()
     def act(self, observations: Tensor, *, deterministic: bool) -> Tensor:
-        """Actions (B, action_dim) for observations (B, observation_dim), on the agent's device."""
-        features = self._actor_features(observations)
+        """Actions (B, action_dim) for observations (B, *observation), on the agent's device."""
+        features = self._actor_features(self.augmentation.plain(observations))
         if deterministic:
             return self.actor.mean_action(features)
         return self.actor.sample(features, self.generator)[0]
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
         """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch, by name."""
-        metrics = self._update_critic(batch)
+        views = self._views(batch)
+        metrics = self._update_critic(views)
         if self.updates % self.config.actor_every == 0:
-            metrics |= self._update_actor(batch.observations)
+            metrics |= self._update_actor(views.observations[: len(batch.observations)])
         if self.updates % self.config.target_every == 0:
             self._move_targets()
         if sequences is not None:
             metrics |= self._update_auxiliary(sequences)
         self.updates += 1
         return metrics
+
+    def _views(self, batch: Transitions) -> Transitions:
+        """Random views of the transitions: `augmented_views` batches, one after the other."""
+        if self.config.augmentation == "none":
+            return batch
+        count = self.config.augmented_views
+        pairs = (batch.observations, batch.next_observations)
+        views = [self.augmentation.views(pairs, self.generator) for _ in range(count)]
+        observations, next_observations = (_joined(blocks) for blocks in zip(*views, strict=True))
+        return Transitions(
+            observations,
+            _joined([batch.actions] * count),
+            _joined([batch.rewards] * count),
+            next_observations,
+            _joined([batch.continues] * count),
+        )
 
     def _actor_features(self, observations: Tensor) -> Tensor:
         with torch.no_grad():
@@ -152,6 +192,9 @@ class SAC(nn.Module):
             target_features = self.target_encoder(batch.next_observations)
             next_values = self.target_critic(target_features, next_actions).amin(dim=0)
             next_values -= self.log_temperature.exp() * log_probabilities
+            views = self.config.augmented_views
+            if views > 1:
+                next_values = next_values.view(views, -1).mean(dim=0).repeat(views)
             targets = torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
         values = self.critic(self.encoder(batch.observations), batch.actions)
         # The sum of both critics' mean squared errors.
@@ -162,8 +205,12 @@ class SAC(nn.Module):
 
     def _update_actor(self, observations: Tensor) -> Metrics:
         with torch.no_grad():
-            features = self.encoder(observations)
-        actions, log_probabilities = self.actor.sample(self._actor_features(observations), self.generator)
+            body = self.encoder.body(observations)
+            features = self.encoder.head(body)
+            if self.actor_encoder.body is not self.encoder.body:
+                body = self.actor_encoder.body(observations)
+        actor_features = self.actor_encoder.head(body)
+        actions, log_probabilities = self.actor.sample(actor_features, self.generator)
         values = self.critic(features, actions).amin(dim=0)
         temperature = self.log_temperature.exp()
         actor_loss = (temperature.detach() * log_probabilities - values).mean()
@@ -178,11 +225,21 @@ class SAC(nn.Module):
     def _update_auxiliary(self, sequences: Sequences) -> Metrics:
         if self.auxiliary is None:
             raise ValueError("sequences were given to an agent without an auxiliary loss")
-        loss: Tensor = self.auxiliary(sequences, self.encoder, self.target_encoder)
+        loss: Tensor = self.auxiliary(
+            sequences,
+            self._seen_by(self.encoder, self.auxiliary.source_states),
+            self._seen_by(self.target_encoder, self.auxiliary.target_states),
+        )
         _backward(self.config.auxiliary_weight * loss)
         for optimizer in self.auxiliary_optimizers:
             optimizer.step()
         return {"auxiliary_loss": loss.detach()}
+
+    def _seen_by(self, encoder: Encoder, states: int) -> Callable[[Tensor], Tensor]:
+        """The encoder after a random view of what it is given: as many blocks of states, one after the other."""
+        if self.config.augmentation == "none":
+            return encoder
+        return lambda stacked: encoder(_joined(self.augmentation.views(stacked.chunk(states), self.generator)))
 
     @torch.no_grad()
     def _move_targets(self) -> None:
@@ -212,6 +269,11 @@ class SAC(nn.Module):
             self.temperature_optimizer,
             *self.auxiliary_optimizers,
         ]
+
+
+def _joined(blocks: Sequence[Tensor]) -> Tensor:
+    """The blocks one after the other, without a copy if there is just one."""
+    return torch.cat(list(blocks)) if len(blocks) > 1 else blocks[0]
 
 
 def _backward(loss: Tensor, inputs: list[Tensor] | None = None) -> None:

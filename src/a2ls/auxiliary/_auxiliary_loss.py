@@ -56,6 +56,10 @@ class AuxiliaryLoss(nn.Module):
         self.action_dim = action_dim
         self._source = self.loss.source_elements
         self._target = self.loss.target_elements
+        self.source_states = sum(element.kind == "s" for element in self._source)
+        """How many states the source has: what `forward` gives to the encoder are as many blocks of B states."""
+        self.target_states = sum(element.kind == "s" for element in self._target)
+        """Likewise for the target, which may have none."""
         widths = {"s": feature_dim, "a": action_dim, "r": 1}
         source_dim = sum(widths[element.kind] for element in self._source)
         target_dim = sum(widths[element.kind] for element in self._target)

@@ -23,7 +23,8 @@ from a2ls.cli.grid_command import (
     train_in_view,
 )
 from a2ls.cli.results_view import environment_notes, environment_table
-from a2ls.search import BASELINES, BenchmarkFolder, Grid, baseline, contender, summarise
+from a2ls.search import BenchmarkFolder, Grid, baseline, contender, summarise
+from a2ls.training import BASELINES
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class _Contenders:
     loss: Annotated[Several, tyro.conf.arg(metavar="LOSS")] = ()
     """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", or a file such as winner.json."""
 
-    baseline: Annotated[Several, tyro.conf.arg(metavar="{sac,sac-identity,curl}")] = ()
-    """An agent to compare with; all others are compared with the first."""
+    baseline: Annotated[Several, tyro.conf.arg(metavar="BASELINE")] = ()
+    """An agent to compare with: sac, sac-identity, curl or rad, and with --pixels sac, sac-no-aug, curl, rad or drq.
+    All others are compared with the first."""
 
 
 @dataclass(frozen=True)

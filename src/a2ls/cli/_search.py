@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import optuna
 import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
+from a2ls.analysis import TOP, baseline_results, finished_candidates
 from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
 from a2ls.cli.cores import available_cores
 from a2ls.cli.curves_view import LabelledCurve
+from a2ls.cli.options import early_options, option_text
 from a2ls.cli.search_progress import Rows, SearchProgress
 from a2ls.cli.search_view import SearchView
-from a2ls.cli.standings import TOP, baseline_results, finished_candidates
 from a2ls.cli.words import count_of, duration, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
-from a2ls.training import require_trainable
+from a2ls.training import preset_for, require_trainable
 
 _PRESET: SearchPresetName = "laptop"
 _REFUSAL = (
@@ -39,11 +39,13 @@ class Arguments:
     """Search an auxiliary loss for an environment: train candidates, breed the best, and keep all in a folder.
 
     The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
-    minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. Some lines to start from:
+    minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
+    and `paper-image-search` are those for pixels. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
         a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
         a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
+        a2ls search --env cartpole-swingup --pixels --preset quick
         a2ls search --resume runs/my-search
         a2ls search --resume runs/my-search --stages 10
     """
@@ -53,7 +55,8 @@ class Arguments:
     budget: Annotated[Budget, tyro.conf.arg(name="")] = field(default_factory=Budget)
 
     preset: SearchPresetName = _PRESET
-    """Where settings come from that no option sets."""
+    """Where settings come from that no option sets. With --pixels, `quick` is `quick-image` and `laptop` is
+    `laptop-image`."""
 
     workers: int = field(default_factory=available_cores)
     """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""
@@ -85,32 +88,29 @@ def run(arguments: Sequence[str]) -> None:
     )
     require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
     _check(chosen)
+    name = preset_for(
+        chosen.preset, pixels=chosen.settings.training.environment.pixels, allowed=get_args(SearchPresetName)
+    )
     if folder is None:
-        path = chosen.out or _new_folder(chosen)
+        path = chosen.out or _new_folder(chosen, name)
         folder = SearchFolder.create(path, chosen.settings, chosen.budget, storage=chosen.storage, name=chosen.name)
     else:
         _change(folder, chosen, defaults)
-    search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {chosen.preset}")
+    search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {name}")
     print_summary(Console(), folder)
 
 
 def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]:
     """What the options that stand for many settings say: an old search for all of them, or preset and environment."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    for option in ("--preset", "--env", "--resume"):
-        parser.add_argument(option)
-    try:
-        chosen, _ = parser.parse_known_args(arguments)
-    except argparse.ArgumentError:  # An option without its value: the parser of all options says so better.
-        chosen = parser.parse_args([])
+    chosen = early_options(arguments, "preset", "env", "resume")
     if chosen.resume is not None:
         folder = SearchFolder.open(Path(chosen.resume))
         if chosen.preset is not None:
             raise BadInput(_REFUSAL)
         return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
-    if chosen.preset not in get_args(SearchPresetName):
-        chosen.preset = _PRESET  # Likewise.
-    return Arguments(search_preset(chosen.preset, *([chosen.env] if chosen.env else []))), None
+    known = chosen.preset if chosen.preset in get_args(SearchPresetName) else _PRESET
+    name: Any = preset_for(known, pixels=chosen.pixels, allowed=get_args(SearchPresetName))
+    return Arguments(search_preset(name, *([chosen.env] if chosen.env else []))), None
 
 
 def _check(chosen: Arguments) -> None:
@@ -140,8 +140,8 @@ def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> Non
         folder.change(stages=chosen.settings.stages, budget=chosen.budget)
 
 
-def _new_folder(chosen: Arguments) -> Path:
-    words = f"{chosen.settings.training.environment.env}-{chosen.preset}-{time.strftime('%Y%m%d-%H%M%S')}"
+def _new_folder(chosen: Arguments, preset: str) -> Path:
+    words = f"{chosen.settings.training.environment.env}-{preset}-{time.strftime('%Y%m%d-%H%M%S')}"
     return Path("runs") / re.sub(r"[^\w.]+", "-", words)
 
 
@@ -260,5 +260,5 @@ def _environment_options(environment: EnvironmentConfig) -> str:
     for setting in fields(environment):
         value = getattr(environment, setting.name)
         if value != getattr(default, setting.name):
-            given.append(f"--{setting.name.replace('_', '-')} {value}")
+            given.append(option_text(setting.name, value))
     return " ".join(given)

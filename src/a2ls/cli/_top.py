@@ -14,8 +14,8 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
+from a2ls.analysis import baseline_results, finished_candidates, finite_score, rank_candidates
 from a2ls.cli.candidates_view import candidates_table
-from a2ls.cli.standings import baseline_results, finished_candidates, finite_score, rank_candidates
 from a2ls.cli.words import count_of, say
 from a2ls.search import Candidate, SearchFolder
 

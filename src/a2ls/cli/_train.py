@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -16,17 +15,23 @@ from rich.console import Console
 from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
+from a2ls.cli.grid_command import chosen_preset
+from a2ls.cli.options import early_options
 from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
 from a2ls.training import (
+    BASELINES,
     DEFAULT_CHECKPOINT_SECONDS,
+    DEFAULT_PRESET,
     NO_LOSS,
-    AgentName,
+    BaselineName,
     Diverged,
     PresetName,
     Result,
     RunFolder,
     TrainConfig,
     TrainJob,
+    VideoFormat,
+    baseline_loss,
     loss_text,
     parse_loss,
     prepare_process,
@@ -34,7 +39,7 @@ from a2ls.training import (
     read_job,
     require_trainable,
     run_in_folder,
-    with_agent,
+    with_baseline,
 )
 
 
@@ -48,6 +53,8 @@ class Arguments:
         a2ls train --env cheetah-run --loss a2-winner
         a2ls train --env Pendulum-v1 --action-repeat 1 --steps 20000 --loss "s0 a0 -> s1"
         a2ls train --env walker-walk --preset paper-vector --loss none --agent sac-identity
+        a2ls train --env cheetah-run --pixels --loss a2-winner --video
+        a2ls train --env walker-walk --preset paper-image --agent drq
         a2ls train --resume runs/cheetah-run-a2-winner-seed0
     """
 
@@ -60,11 +67,13 @@ class Arguments:
     seed: int = 0
     """Determines everything that is random."""
 
-    preset: PresetName = "fast"
-    """Where settings come from that nothing else sets: `fast` (one or two minutes on one core) or the paper's."""
+    preset: PresetName = DEFAULT_PRESET
+    """Where settings come from that nothing else sets: `fast` (one or two minutes on one core), `fast-image` (about
+    ten; with --pixels, `fast` means this), or the paper's."""
 
-    agent: AgentName | None = None
-    """`sac` (with the paper's encoder) or `sac-identity` (with none): a short form of --encoder."""
+    agent: BaselineName | None = None
+    """A baseline by its name, a short form of several options: `sac` (as the preset says), `sac-identity` (no encoder,
+    vectors only), `sac-no-aug` (no augmentation, pixels only), `curl` (with its loss), `rad` or `drq` (pixels only)."""
 
     config: Path | None = None
     """A TOML file with settings, such as the config.toml of an earlier run."""
@@ -76,7 +85,10 @@ class Arguments:
     """Go on with the run in this folder; it knows its own settings."""
 
     video: bool = False
-    """Record an episode of the trained agent as video.mp4 in the folder."""
+    """Record an episode of the trained agent in the folder."""
+
+    video_format: VideoFormat = "mp4"
+    """The format of that video, video.mp4 or video.gif."""
 
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS
     """How much time a kill may cost: the run is saved this often, between episodes."""
@@ -103,18 +115,23 @@ def run(arguments: Sequence[str]) -> None:
         folder = RunFolder.open(chosen.resume)
     else:
         job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
+        own = None if chosen.agent is None else baseline_loss(chosen.agent)
+        if own is not None and job.loss != own:
+            raise BadInput(f"loss is {chosen.loss!r}, but the agent {chosen.agent} has one of its own: leave one out")
         # Before the folder, so that nothing is left behind if it cannot be used.
         require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
-    train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=chosen.video)
+    video = chosen.video_format if chosen.video else None
+    train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
 
 
 def _refuse_settings(chosen: Arguments) -> None:
     """A run that goes on keeps its settings: refuse others instead of ignoring them."""
     allowed = Arguments(
-        settings=preset("fast"),
+        settings=preset(DEFAULT_PRESET),
         resume=chosen.resume,
         video=chosen.video,
+        video_format=chosen.video_format,
         checkpoint_seconds=chosen.checkpoint_seconds,
         threads=chosen.threads,
     )
@@ -126,7 +143,7 @@ def train_in_view(
     folder: RunFolder,
     *,
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
-    video: bool = False,
+    video: VideoFormat | None = None,
     summary: bool = True,
 ) -> Result:
     """Train what the folder says, with progress and, if asked for, a summary."""
@@ -160,22 +177,13 @@ def train_in_view(
 
 def _base_job(arguments: Sequence[str]) -> TrainJob:
     """What the options that stand for many settings say; they decide the defaults of all others."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--preset", default="fast")
-    for option in ("--env", "--agent", "--config"):
-        parser.add_argument(option)
-    try:
-        chosen, _ = parser.parse_known_args(arguments)
-    except argparse.ArgumentError:  # An option without its value: the parser of all options says so better.
-        chosen = parser.parse_args([])
-    if chosen.preset not in get_args(PresetName):
-        chosen.preset = "fast"  # Likewise.
-    config = preset(chosen.preset, *([chosen.env] if chosen.env else []))
+    chosen = early_options(arguments, "env", "agent", "config")
+    config = preset(chosen_preset(arguments), *([chosen.env] if chosen.env else []))
     job = TrainJob(config, None, 0)
     if chosen.config is not None:
         job = read_job(Path(chosen.config), base=job)
-    if chosen.agent in get_args(AgentName):
-        job = replace(job, config=with_agent(job.config, chosen.agent))
+    if chosen.agent in BASELINES:
+        job = replace(job, config=with_baseline(job.config, chosen.agent), loss=baseline_loss(chosen.agent) or job.loss)
     return job
 
 

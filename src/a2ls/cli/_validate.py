@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from a2ls.cli.grid_command import (
 from a2ls.cli.results_view import negative_note, seeds_notes, verdict_table
 from a2ls.cli.words import say
 from a2ls.search import NoVerdict, SearchFolder, Validation, Verdict, loss_label
-from a2ls.training import NotARun, TrainConfig, preset
+from a2ls.training import NotARun, TrainConfig, in_environment, preset
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Arguments:
 
     A search trains a loss once, and the best of many such scores is partly luck. So the best few are trained anew, with
     seeds that the search has not used, beside a baseline: the score that selected a loss does not count again. The
-    settings are those of the search, whatever environment they are used in, but for the options that are given.
+    settings are those of the search, whatever environment they are used in (for pixels, with the action repeat of the
+    paper for that task), but for the options that are given.
 
     The trainings are kept in the folder `validation` of the search. After an interrupt, or with more environments or
     seeds, the same command goes on and trains what is missing. Some lines to start from:
@@ -64,7 +65,8 @@ class Arguments:
     """Take the best losses of this stage alone."""
 
     baseline: str = "sac"
-    """The agent to compare with: sac, sac-identity or curl. Its mean in each environment is 1."""
+    """The agent to compare with: sac, sac-identity, curl or rad, and for pixels sac, sac-no-aug, curl, rad or drq. Its
+    mean in each environment is 1."""
 
     workers: int = field(default_factory=available_cores)
     """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""
@@ -118,7 +120,7 @@ def _search(argument: str) -> SearchFolder | None:
 
 def _parse_beside(arguments: Sequence[str], training: TrainConfig) -> tuple[Arguments, tuple[TrainConfig, ...]]:
     def base(env: str) -> TrainConfig:
-        return replace(training, environment=replace(training.environment, env=env))
+        return in_environment(training, env)
 
     def make(settings: TrainingOptions) -> Arguments:
         return Arguments(folder=tyro.MISSING, settings=settings)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from a2ls.cli.curves_view import LabelledCurve, bar, curves_table
-from a2ls.cli.standings import (
+from a2ls.analysis import (
     STATE_ORDER,
     TOP,
     BaselineResult,
@@ -17,6 +16,7 @@ from a2ls.cli.standings import (
     finite_score,
     stage_statistics,
 )
+from a2ls.cli.curves_view import LabelledCurve, bar, curves_table
 from a2ls.cli.tables import titled_table
 from a2ls.cli.words import count_of, duration
 from a2ls.search import Candidate

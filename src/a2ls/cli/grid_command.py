@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +17,20 @@ from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress
 from a2ls.cli.cores import available_cores
+from a2ls.cli.options import early_options, option_text
 from a2ls.cli.words import count_of, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import BenchmarkFolder, Grid
-from a2ls.training import PresetName, TrainConfig, preset, require_trainable, to_mapping, with_mapping
+from a2ls.training import (
+    DEFAULT_PRESET,
+    PresetName,
+    TrainConfig,
+    preset,
+    preset_for,
+    require_trainable,
+    to_mapping,
+    with_mapping,
+)
 
 DEFAULT_ENV = "cheetah-run"
 
@@ -66,8 +75,9 @@ class GridArguments:
     first_seed: int = 0
     """The first of the seeds; the others follow it."""
 
-    preset: PresetName = "fast"
-    """Where settings come from that no option sets; what it says may depend on the environment."""
+    preset: PresetName = DEFAULT_PRESET
+    """Where settings come from that no option sets; what it says may depend on the environment. With --pixels, `fast`
+    is `fast-image`."""
 
     workers: int = field(default_factory=available_cores)
     """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""
@@ -129,7 +139,7 @@ def parse_for_environments(
 
 def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, tuple[TrainConfig, ...]]:
     """Read the command line of a benchmark, and the settings in each of its environments."""
-    name = _preset_name(arguments)
+    name = chosen_preset(arguments)
     chosen, configs = parse_for_environments(
         arguments, prog, lambda settings: kind(settings=settings), lambda env: preset(name, env), DEFAULT_ENV
     )
@@ -138,15 +148,12 @@ def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, t
     return chosen, configs
 
 
-def _preset_name(arguments: Sequence[str]) -> PresetName:
-    """The preset, which decides the defaults of other options."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--preset", default="fast")
-    try:
-        name = parser.parse_known_args(arguments)[0].preset
-    except argparse.ArgumentError:  # Without its value: the parser of all options says so better.
-        name = ""
-    return name if name in get_args(PresetName) else "fast"
+def chosen_preset(arguments: Sequence[str]) -> PresetName:
+    """The preset, which decides the defaults of other options; one that there is not is refused later."""
+    chosen = early_options(arguments, "preset")
+    known = chosen.preset if chosen.preset in get_args(PresetName) else DEFAULT_PRESET
+    name: PresetName = preset_for(known, pixels=chosen.pixels)  # type: ignore[assignment]
+    return name
 
 
 def settings_options(configs: Sequence[TrainConfig]) -> str:
@@ -158,8 +165,8 @@ def _options_beside(configs: Sequence[TrainConfig], name: PresetName) -> str:
     differences: dict[str, object] = {}
     for config in configs:
         differences |= _differences(to_mapping(preset(name, config.environment.env)), to_mapping(config))
-    given = {} if name == "fast" else {"preset": name}
-    return " ".join(f"--{key.replace('_', '-')} {value}" for key, value in {**given, **differences}.items())
+    given = {} if name == DEFAULT_PRESET else {"preset": name}
+    return " ".join(option_text(key, value) for key, value in {**given, **differences}.items())
 
 
 def _differences(base: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
@@ -175,7 +182,7 @@ def _differences(base: Mapping[str, object], settings: Mapping[str, object]) -> 
 
 def refuse_settings(chosen: G, allowed: G) -> None:
     """A benchmark that goes on keeps what it was asked for: refuse other settings instead of ignoring them."""
-    settings = TrainingOptions.of(preset("fast"))
+    settings = TrainingOptions.of(preset(DEFAULT_PRESET))
     if chosen != replace(allowed, settings=settings):
         raise BadInput("--resume goes on with what the benchmark was asked for: leave out all others but --workers")
 

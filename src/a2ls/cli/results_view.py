@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from a2ls.cli.tables import titled_table
-from a2ls.search import BASELINES, MANY_SEEDS, MIN_SEEDS, Interval, Standing, Summary, Verdict, clear_best
+from a2ls.search import MANY_SEEDS, MIN_SEEDS, Interval, Standing, Summary, Verdict, clear_best
 from a2ls.space import SIMILARITIES, Operator
+from a2ls.training import BASELINES
 
 _UNKNOWN = "-"
 

@@ -9,17 +9,16 @@ from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
-from a2ls.cli.activity import Activity
-from a2ls.cli.standings import (
+from a2ls.analysis import (
     BaselineResult,
     baseline_results,
     finished_candidates,
     finite_score,
     stage_statistics,
 )
+from a2ls.cli.activity import Activity
 from a2ls.cli.words import count_of, duration
 from a2ls.search import (
-    BASELINES,
     Candidate,
     Evaluated,
     Event,
@@ -33,6 +32,7 @@ from a2ls.search import (
     Started,
     loss_label,
 )
+from a2ls.training import BASELINES
 
 _SHORT_LABEL = 40
 

@@ -9,9 +9,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from a2ls.analysis import finished_candidates
 from a2ls.cli.live_view import BAR_WIDTH, LiveView, time_words, workers_table
 from a2ls.cli.search_progress import SearchProgress
-from a2ls.cli.standings import finished_candidates
 from a2ls.cli.tables import wide_grid
 from a2ls.cli.words import count_of
 from a2ls.search import Event, loss_label

@@ -27,7 +27,9 @@ def loss_label(job: TrainJob) -> str:
 
 def run_label(job: TrainJob) -> str:
     """What to call a run among others."""
-    return f"{job.config.environment.env}, {loss_label(job)}, seed {job.seed}"
+    environment = job.config.environment
+    seen = f" from pixels ({environment.frame_size} x {environment.frame_size})" if environment.pixels else ""
+    return f"{environment.env}{seen}, {loss_label(job)}, seed {job.seed}"
 
 
 class TrainingView:

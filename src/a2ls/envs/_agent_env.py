@@ -1,7 +1,7 @@
 """The wrapper between an environment and an agent."""
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -10,72 +10,82 @@ from numpy.typing import NDArray
 
 from a2ls.envs._actions import ActionScaler
 from a2ls.envs._errors import UnsuitableEnvironment
-from a2ls.envs._observations import Flattener, RawObservation, visible_dimensions
+from a2ls.envs._observations import NotFinite, RawObservation
 
 Vector = NDArray[np.float32]
+Observation = NDArray[Any]
+"""A float32 vector, or uint8 frames."""
 
 
-class AgentEnv(gymnasium.Wrapper[Vector, Vector, Any, Any]):
-    """An environment with float32 vectors as observations and actions in [-1, 1], one step per decision.
+class Observer(Protocol):
+    """What the agent sees of an environment."""
+
+    space: spaces.Box[Any]
+    """All observations it can give."""
+
+    def start(self, observation: RawObservation) -> Observation:
+        """The agent's first observation of an episode, given the environment's own."""
+        ...
+
+    def see(self, observation: RawObservation) -> Observation:
+        """The agent's next observation in the same episode, given the environment's own."""
+        ...
+
+
+class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
+    """An environment as an agent sees it, with actions in [-1, 1] and one step per decision.
 
     One wrapper for all of it, because the training loop passes here millions of times: only the last
-    observation of the repeats is flattened and checked.
+    observation of the repeats is looked at.
 
     `terminated` and `truncated` are those of the environment: after a time limit only the latter is true, and
     the agent should bootstrap through it. `reset(seed=...)` determines the episode, given the actions.
 
     Args:
         env: The environment to wrap.
+        observer: What the agent sees of it.
         action_repeat: Environment steps per action, fewer at the end of an episode; the rewards are summed.
-        hidden_share: Share of the observation's dimensions to remove; see `visible_dimensions`.
-        hidden_seed: Chooses the dimensions that are removed.
 
     Raises:
         UnsuitableEnvironment: If the agent cannot learn from the environment.
     """
 
-    visible: NDArray[np.intp]
-    """Sorted indices, in the flattened observation, of the dimensions that the agent sees."""
-
-    observation_dim: int
-    """Length of an observation."""
+    observation_shape: tuple[int, ...]
+    """Of an observation: (numbers,) or (channels, height, width)."""
 
     action_dim: int
     """Length of an action."""
 
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        action_repeat: int = 1,
-        hidden_share: float = 0.0,
-        hidden_seed: int = 0,
-    ) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, action_repeat: int = 1) -> None:
         super().__init__(env)
         self._action_repeat = action_repeat
         self._scale = ActionScaler(env.action_space)
-        self._flatten = Flattener(env.observation_space)
-        self.visible = visible_dimensions(self._flatten.size, hidden_share, hidden_seed)
-        self._hides = self.visible.size < self._flatten.size
-        self.observation_dim = self.visible.size
+        self.observer = observer
+        self.observation_space = observer.space
+        self.observation_shape = observer.space.shape
         self.action_dim = self._scale.size
-        self.observation_space = spaces.Box(-np.inf, np.inf, (self.observation_dim,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (self.action_dim,), np.float32)
         self._episode_steps = 0
         self._needs_reset = True
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
-        """Start an episode; return its first observation, of shape (visible,), and information."""
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode; return its first observation and information."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._episode_steps = 0
         self._needs_reset = False
-        return self._vector(observation), info
+        try:
+            return self.observer.start(observation), info
+        except NotFinite as error:
+            raise self._not_finite(error) from error
 
-    def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Vector) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Hold `action`, of shape (actions,), for the repeats.
 
         Returns:
-            The last observation, of shape (visible,), the sum of the rewards, whether the episode terminated,
-            whether it was truncated, and the last information.
+            The last observation, the sum of the rewards, whether the episode terminated, whether it was truncated,
+            and the last information.
         """
         # dm_control would start a new episode without a word.
         if self._needs_reset:
@@ -94,17 +104,17 @@ class AgentEnv(gymnasium.Wrapper[Vector, Vector, Any, Any]):
             raise UnsuitableEnvironment(
                 f"The environment {self._name} gave the reward {total} {self._moment}; it must be finite."
             )
-        return self._vector(observation), total, bool(terminated), bool(truncated), info
+        try:
+            seen = self.observer.see(observation)
+        except NotFinite as error:
+            raise self._not_finite(error) from error
+        return seen, total, bool(terminated), bool(truncated), info
 
-    def _vector(self, observation: RawObservation) -> Vector:
-        vector = self._flatten(observation)
-        if not np.isfinite(vector).all():
-            dimension = int(np.flatnonzero(~np.isfinite(vector))[0])
-            raise UnsuitableEnvironment(
-                f"The environment {self._name} gave an observation whose dimension {dimension} of 0 to "
-                f"{vector.size - 1} is {vector[dimension]} {self._moment}; observations must be finite."
-            )
-        return vector[self.visible] if self._hides else vector
+    def _not_finite(self, error: NotFinite) -> UnsuitableEnvironment:
+        return UnsuitableEnvironment(
+            f"The environment {self._name} gave an observation whose {error} {self._moment}; observations must be "
+            "finite."
+        )
 
     @property
     def _name(self) -> str:

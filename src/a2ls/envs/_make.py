@@ -4,12 +4,13 @@ import dataclasses
 from typing import Any
 
 import gymnasium
-import numpy as np
 
-from a2ls.envs._agent_env import AgentEnv
+from a2ls.envs._agent_env import AgentEnv, Observer
 from a2ls.envs._config import EnvironmentConfig
 from a2ls.envs._errors import UnsuitableEnvironment
 from a2ls.envs._names import DM_CONTROL_NAMESPACE, find_spec, resolve_id
+from a2ls.envs._observations import VectorObserver
+from a2ls.envs._pixels import PixelObserver, require_frame
 from a2ls.envs._rendering import FRAME_HEIGHT, FRAME_WIDTH, RENDERING_HELP, prepare_rendering
 
 
@@ -18,12 +19,13 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
 
     Args:
         config: Which environment, and how the agent sees it.
-        render: Whether `render()` shall return frames: uint8 of shape (height, width, 3). One is drawn here
-            already, so that a machine that cannot draw is found before the training and not after it.
+        render: Whether `render()` shall return frames: uint8 of shape (height, width, 3). With pixels it always does,
+            of the size that the agent sees. One is drawn here already, so that a machine that cannot draw is found
+            before the training and not after it.
 
     Returns:
-        An environment with float32 observations of shape (dimensions,) and float32 actions in [-1, 1] of
-        shape (actions,).
+        An environment with float32 observations of shape (dimensions,), or with pixels uint8 ones of shape (3 *
+        frames, size, size), and float32 actions in [-1, 1] of shape (actions,).
 
     Raises:
         UnsuitableEnvironment: If there is no such environment, the agent cannot learn from it, or it cannot
@@ -33,32 +35,42 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
     spec = find_spec(resolve_id(config.env))
     # `AgentEnv` checks the order of calls and the observations itself, faster than Gymnasium's wrappers do.
     spec = dataclasses.replace(spec, order_enforce=False)
+    draws = render or config.pixels
     try:
-        env = gymnasium.make(spec, disable_env_checker=True, **(_render_arguments(spec.id) if render else {}))
+        env = gymnasium.make(spec, disable_env_checker=True, **(_render_arguments(spec.id, config) if draws else {}))
     except gymnasium.error.Error as error:
         raise UnsuitableEnvironment(f"The environment {spec.id!r} cannot be made: {error}") from error
     except TypeError as error:
-        if render and "render_mode" in str(error):
+        if draws and "render_mode" in str(error):
             raise _cannot_render(spec.id, "it takes no render_mode.") from error
         raise
     try:
-        agent_env = AgentEnv(env, config.action_repeat, config.hidden_share, config.hidden_seed)
-        if render:
-            _check_frame(agent_env, spec.id)
+        agent_env = AgentEnv(env, _observer(env, config), config.action_repeat)
+        if draws:
+            _check_frame(env, spec.id)
     except Exception:
         env.close()
         raise
     return agent_env
 
 
-def _render_arguments(gymnasium_id: str) -> dict[str, Any]:
+def _observer(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> Observer:
+    if config.pixels:
+        return PixelObserver(env.render, config.frame_size, config.frames)
+    return VectorObserver(env.observation_space, config.hidden_share, config.hidden_seed)
+
+
+def _render_arguments(gymnasium_id: str, config: EnvironmentConfig) -> dict[str, Any]:
     arguments: dict[str, Any] = {"render_mode": "rgb_array"}
     if gymnasium_id.startswith(DM_CONTROL_NAMESPACE):
-        arguments["render_kwargs"] = {"height": FRAME_HEIGHT, "width": FRAME_WIDTH, "camera_id": 0}
+        height, width = (config.frame_size, config.frame_size) if config.pixels else (FRAME_HEIGHT, FRAME_WIDTH)
+        arguments["render_kwargs"] = {"height": height, "width": width, "camera_id": config.camera}
+        if not config.shadows:
+            arguments["render_kwargs"]["render_flag_overrides"] = {"shadow": False, "reflection": False}
     return arguments
 
 
-def _check_frame(env: AgentEnv, gymnasium_id: str) -> None:
+def _check_frame(env: gymnasium.Env[Any, Any], gymnasium_id: str) -> None:
     if "rgb_array" not in env.metadata.get("render_modes", []):
         raise _cannot_render(gymnasium_id, "it has no render mode 'rgb_array'.")
     env.reset()
@@ -68,8 +80,10 @@ def _check_frame(env: AgentEnv, gymnasium_id: str) -> None:
         raise _cannot_render(gymnasium_id, str(error)) from error
     except Exception as error:  # Each graphics library raises its own kind.
         raise _cannot_render(gymnasium_id, f"{error} {RENDERING_HELP}") from error
-    if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8 or frame.ndim != 3:
-        raise _cannot_render(gymnasium_id, f"render() gave {type(frame).__name__} instead of an RGB frame.")
+    try:
+        require_frame(frame)
+    except UnsuitableEnvironment as error:
+        raise _cannot_render(gymnasium_id, str(error)) from error
 
 
 def _cannot_render(gymnasium_id: str, reason: str) -> UnsuitableEnvironment:

@@ -83,6 +83,48 @@ def visible_dimensions(size: int, hidden_share: float, seed: int) -> NDArray[np.
     return np.sort(order[hidden:])
 
 
+class NotFinite(ValueError):
+    """An observation with a NaN or an infinite number."""
+
+
+class VectorObserver:
+    """Observations are float32 vectors of all that the environment tells, or of the part that the agent may see.
+
+    Args:
+        space: The observation space of the environment.
+        hidden_share: Share of the dimensions to remove; see `visible_dimensions`.
+        hidden_seed: Chooses the dimensions that are removed.
+
+    Raises:
+        UnsuitableEnvironment: If observations of the space cannot be vectors.
+    """
+
+    visible: NDArray[np.intp]
+    """Sorted indices, in the flattened observation, of the dimensions that the agent sees."""
+
+    def __init__(self, space: spaces.Space[Any], hidden_share: float = 0.0, hidden_seed: int = 0) -> None:
+        self._flatten = Flattener(space)
+        self.visible = visible_dimensions(self._flatten.size, hidden_share, hidden_seed)
+        self._hides = self.visible.size < self._flatten.size
+        self.space: spaces.Box[Any] = spaces.Box(-np.inf, np.inf, (self.visible.size,), np.float32)
+
+    def start(self, observation: RawObservation) -> NDArray[np.float32]:
+        """The first observation of an episode, (visible,)."""
+        return self.see(observation)
+
+    def see(self, observation: RawObservation) -> NDArray[np.float32]:
+        """Another observation of the same episode, (visible,).
+
+        Raises:
+            NotFinite: If it has a NaN or an infinite number.
+        """
+        vector = self._flatten(observation)
+        if not np.isfinite(vector).all():
+            dimension = int(np.flatnonzero(~np.isfinite(vector))[0])
+            raise NotFinite(f"dimension {dimension} of 0 to {vector.size - 1} is {vector[dimension]}")
+        return vector[self.visible] if self._hides else vector
+
+
 def _vector_parts(space: spaces.Space[Any]) -> list[tuple[Hashable, slice]] | None:
     """The key and place of each part, if the space is a Dict or Tuple of vectors and scalars."""
     if not isinstance(space, spaces.Dict | spaces.Tuple):
@@ -104,8 +146,8 @@ def _refuse_images(space: spaces.Space[Any]) -> None:
         is_grey_image = len(leaf.shape or ()) == 2 and leaf.dtype == np.uint8
         if len(leaf.shape or ()) >= 3 or is_grey_image:
             raise UnsuitableEnvironment(
-                f"The observation holds an image of shape {leaf.shape}; this agent reads vectors, pixels are "
-                "not supported yet."
+                f"The observation holds an image of shape {leaf.shape}, and this agent reads vectors; with pixels "
+                "(--pixels) it would learn from what the environment draws."
             )
 
 

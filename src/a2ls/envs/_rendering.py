@@ -23,6 +23,8 @@ def prepare_rendering() -> None:
     """
     if sys.platform == "linux" and not os.environ.get("DISPLAY") and "MUJOCO_GL" not in os.environ:
         os.environ["MUJOCO_GL"] = _choose_headless_backend()
+    # Mesa, which draws where there is no graphics card, would start a thread for each core.
+    os.environ.setdefault("LP_NUM_THREADS", "0")
     logging.getLogger("absl").addFilter(_is_not_about_model_attributes)  # Adding it again does nothing.
 
 

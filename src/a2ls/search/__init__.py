@@ -14,11 +14,13 @@ the trainings of either as tables.
 
 from a2ls.search._benchmark import BenchmarkFolder, Grid, benchmark
 from a2ls.search._config import Budget, SamplerName, SearchConfig
-from a2ls.search._contenders import BASELINES, Contender, baseline, contender, loss_contender, loss_label
+from a2ls.search._contenders import Contender, baseline, contender, loss_contender, loss_label
 from a2ls.search._encoding import Encoding, suggest_loss
 from a2ls.search._engine import Engine
-from a2ls.search._export import Exported, export
+from a2ls.search._export import Exported, export, read_study
+from a2ls.search._folder import StudyFolder
 from a2ls.search._grid import Cell
+from a2ls.search._imports import read_export
 from a2ls.search._jobs import Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.search._local_engine import LocalEngine
 from a2ls.search._operators import compared_loss, operator_contenders, operator_scores
@@ -41,7 +43,6 @@ from a2ls.search._validation import (
 )
 
 __all__ = [
-    "BASELINES",
     "MANY_SEEDS",
     "MIN_SEEDS",
     "A2LSSampler",
@@ -76,6 +77,7 @@ __all__ = [
     "Selected",
     "Standing",
     "Started",
+    "StudyFolder",
     "Summary",
     "Validation",
     "Verdict",
@@ -91,6 +93,8 @@ __all__ = [
     "loss_label",
     "operator_contenders",
     "operator_scores",
+    "read_export",
+    "read_study",
     "search",
     "search_preset",
     "suggest_loss",

@@ -11,14 +11,14 @@ from typing import Any
 import optuna
 
 from a2ls._errors import BadInput
-from a2ls.search._contenders import BASELINES, Contender, stored_contender
+from a2ls.search._contenders import Contender, stored_contender
 from a2ls.search._engine import Engine
 from a2ls.search._folder import StudyFolder, engine_for, open_study
 from a2ls.search._grid import Cell, GridSource
 from a2ls.search._jobs import Event
 from a2ls.search._rows import Row, has_row, read_row
 from a2ls.search._run import run_jobs
-from a2ls.training import TrainConfig, to_mapping, with_mapping
+from a2ls.training import BASELINES, TrainConfig, to_mapping, with_mapping
 
 _KIND = "benchmark"
 
@@ -42,6 +42,9 @@ class Grid:
             raise BadInput(f"the seeds are {list(self.seeds)}, but must be at least one and not negative")
         if not self.configs or len(set(self.environments)) < len(self.configs):
             raise BadInput(f"the environments are {list(self.environments)}, but must be at least one, each once")
+        for contender in self.contenders:
+            for config in self.configs:
+                contender.job(config, self.seeds[0])  # Refuses baselines that are not for its observations.
 
     @property
     def environments(self) -> tuple[str, ...]:

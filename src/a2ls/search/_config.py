@@ -83,7 +83,7 @@ class SearchConfig:
         require(self, ("survivors",), lambda value: 0 < value <= 1, "be above 0 and at most 1")
         object.__setattr__(self, "baselines", tuple(name for name in self.baselines if name != "none"))
         for name in self.baselines:
-            baseline(name)
+            baseline(name).job(self.training, self.seed)
         if len(set(self.baselines)) < len(self.baselines):
             raise BadInput(f"baselines has one twice: {', '.join(self.baselines)}")
         make_pruner(self.pruner)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from a2ls._errors import BadInput
-from a2ls._suggest import did_you_mean, nearest
 from a2ls.space import Loss, named_loss, names_of
-from a2ls.training import NO_LOSS, TrainConfig, TrainJob, parse_loss, with_agent
+from a2ls.training import (
+    BASELINES,
+    NO_LOSS,
+    TrainConfig,
+    TrainJob,
+    baseline_loss,
+    parse_loss,
+    require_baseline,
+    with_baseline,
+)
 
-# Of the paper's section C.5 for vectors: the plain agent, the same without an encoder, and with CURL's loss.
-BASELINES = ("sac", "sac-identity", "curl")
 # What is stored was valid when it was stored.
 _ANY_HORIZON = 10**6
 
@@ -22,7 +27,6 @@ class Contender:
     name: str
     """The name of a baseline, or the text form of a loss: what it is known by in a storage."""
     loss: Loss | None
-    without_encoder: bool = False
 
     @property
     def label(self) -> str:
@@ -30,8 +34,14 @@ class Contender:
         return self.name if self.loss is None or self.name in BASELINES else loss_label(self.loss)
 
     def job(self, config: TrainConfig, seed: int) -> TrainJob:
-        """The training of this contender."""
-        return TrainJob(with_agent(config, "sac-identity") if self.without_encoder else config, self.loss, seed)
+        """The training of this contender.
+
+        Raises:
+            BadInput: If it is a baseline that is not for the observations of the configuration.
+        """
+        if self.name in BASELINES:
+            config = with_baseline(config, require_baseline(self.name))
+        return TrainJob(config, self.loss, seed)
 
 
 def baseline(name: str) -> Contender:
@@ -40,10 +50,7 @@ def baseline(name: str) -> Contender:
     Raises:
         BadInput: If there is none, naming those that there are.
     """
-    if name not in BASELINES:
-        hint = did_you_mean(nearest(name, BASELINES)) or f"allowed are {', '.join(BASELINES)}"
-        raise BadInput(f"there is no baseline {name!r}: {hint}")
-    return Contender(name, named_loss("curl") if name == "curl" else None, name == "sac-identity")
+    return Contender(name, baseline_loss(require_baseline(name)))
 
 
 def contender(text: str) -> Contender:

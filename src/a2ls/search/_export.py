@@ -83,7 +83,7 @@ def export(path: Path, out: Path | None = None) -> Exported:
     Raises:
         BadInput: If the folder holds neither, or pyarrow is missing.
     """
-    rows, settings = _read(path)
+    rows, settings = read_study(path)
     records = [record(row) for row in rows]
     out = path / "export" if out is None else out
     if out.exists() and not out.is_dir():
@@ -146,8 +146,12 @@ def _loss_fields(loss: Loss | None) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> tuple[Sequence[Row], dict[str, Any]]:
-    """The trainings, the candidates of a search before its baselines, and the settings."""
+def read_study(path: Path) -> tuple[Sequence[Row], dict[str, Any]]:
+    """The trainings in a folder, the candidates of a search before its baselines, and the settings but the storage.
+
+    Raises:
+        BadInput: If the folder holds neither a search nor a benchmark.
+    """
     kind = StudyFolder(path).read_kind()
     settings: dict[str, Any]
     rows: Sequence[Row]

@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from a2ls.search._contenders import BASELINES, loss_label
+from a2ls.search._contenders import loss_label
 from a2ls.search._rows import Row
 from a2ls.search._statistics import Array, Interval, mean_interval, normalised
+from a2ls.training import BASELINES
 
 Measure = Literal["aulc", "last"]
 

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from optuna.trial import FrozenTrial, TrialState
 
-from a2ls.search._contenders import BASELINES
 from a2ls.space import Loss
-from a2ls.training import NO_LOSS, Curve, CurvePoint
+from a2ls.training import BASELINES, NO_LOSS, Curve, CurvePoint
 
 State = Literal["running", "finished", "pruned", "failed"]
 

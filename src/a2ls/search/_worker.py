@@ -143,7 +143,7 @@ class _Run:
         self._checkpoint = checkpoint
         self._checkpoint_seconds = checkpoint_seconds
         self._line = line
-        self._start = self._saved = time.monotonic()
+        self._start = time.monotonic()
         self._reported = float("-inf")
         self._seconds_before = 0.0
 
@@ -172,9 +172,8 @@ class _Run:
             self._reported = time.monotonic()
 
     def _between_episodes(self, training: Training) -> None:
-        if self._checkpoint is not None and time.monotonic() - self._saved > self._checkpoint_seconds:
+        if self._checkpoint is not None and self._checkpoint.is_due(self._checkpoint_seconds):
             self._checkpoint.save(training, self._seconds())
-            self._saved = time.monotonic()
 
     def _seconds(self) -> float:
         return self._seconds_before + time.monotonic() - self._start

@@ -7,22 +7,36 @@
 disk, where it survives a kill at any instant.
 """
 
+from a2ls.training._baselines import (
+    BASELINES,
+    IMAGE_BASELINES,
+    VECTOR_BASELINES,
+    BaselineName,
+    baseline_loss,
+    require_baseline,
+    with_baseline,
+)
 from a2ls.training._checkpoint import Checkpoint
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._files import write_whole
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
-from a2ls.training._presets import AgentName, PresetName, preset, with_agent
+from a2ls.training._presets import DEFAULT_PRESET, PresetName, in_environment, preset, preset_for
 from a2ls.training._process import prepare_process
 from a2ls.training._replay import Replay, SequenceNeeds
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
 from a2ls.training._settings import to_mapping, with_mapping
 from a2ls.training._training import Diverged, Training, require_trainable, train
+from a2ls.training._video import VideoFormat
 
 __all__ = [
+    "BASELINES",
     "DEFAULT_CHECKPOINT_SECONDS",
+    "DEFAULT_PRESET",
+    "IMAGE_BASELINES",
     "NO_LOSS",
-    "AgentName",
+    "VECTOR_BASELINES",
+    "BaselineName",
     "Checkpoint",
     "Curve",
     "CurvePoint",
@@ -36,16 +50,21 @@ __all__ = [
     "TrainConfig",
     "TrainJob",
     "Training",
+    "VideoFormat",
+    "baseline_loss",
+    "in_environment",
     "loss_text",
     "parse_loss",
     "prepare_process",
     "preset",
+    "preset_for",
     "read_job",
+    "require_baseline",
     "require_trainable",
     "run_in_folder",
     "to_mapping",
     "train",
-    "with_agent",
+    "with_baseline",
     "with_mapping",
     "write_whole",
 ]

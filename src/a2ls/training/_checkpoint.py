@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import time
 from pathlib import Path
 
 import torch
@@ -10,12 +11,21 @@ import torch
 from a2ls.training._files import write_whole
 from a2ls.training._training import Training
 
+# A replay memory full of images has gigabytes: training must not stop for it all the time.
+_MOST_TIME_SAVING = 0.05
+
 
 class Checkpoint:
     """The file of one training. There is either a whole checkpoint in it or none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._last = time.monotonic()
+        self._cost = 0.0
+
+    def is_due(self, every: float) -> bool:
+        """Whether it is time for the next one: so many seconds after the last, or later if saving takes too long."""
+        return time.monotonic() - self._last > max(every, self._cost / _MOST_TIME_SAVING)
 
     def save(self, training: Training, seconds: float) -> None:
         """Replace the checkpoint; `training` must be between two episodes, or at its end.
@@ -24,14 +34,18 @@ class Checkpoint:
             training: What to save.
             seconds: How long it has trained so far.
         """
+        start = time.monotonic()
         state = {"training": training.state_dict(), "seconds": seconds}
         write_whole(self.path, lambda file: torch.save(state, file))
+        self._last = time.monotonic()
+        self._cost = self._last - start
 
     def restore(self, training: Training) -> float:
         """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken."""
         if not self.path.exists():
             return 0.0
-        state = torch.load(self.path, map_location=training.agent.device, weights_only=True)
+        # Mapped, because a replay memory full of images would not fit into the memory twice.
+        state = torch.load(self.path, map_location=training.agent.device, weights_only=True, mmap=True)
         training.load_state_dict(state["training"])
         return float(state["seconds"])
 

@@ -36,7 +36,10 @@ class TrainConfig:
     """Random decisions before learning begins; from then on there is one update per decision."""
 
     batch_size: int = 512
-    """Transitions in a batch, and sequences in a batch of the auxiliary loss."""
+    """Transitions in a batch."""
+
+    auxiliary_batch_size: int = 0
+    """Sequences in a batch of the auxiliary loss; 0 for as many as in the other."""
 
     replay_capacity: int = 100_000
     """Transitions remembered."""
@@ -47,6 +50,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         counts = ("evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity")
         require(self, counts, lambda value: value >= 1, "be at least 1")
+        require(self, ("auxiliary_batch_size",), lambda value: value >= 0, "not be negative")
+        if self.environment.pixels != (self.agent.encoder == "conv"):
+            seen, suits = ("pixels", "conv") if self.environment.pixels else ("vectors", "dense, mlp or identity")
+            raise BadInput(f"encoder is {self.agent.encoder!r}, but the agent sees {seen}: it must be {suits}")
         if self.decisions < self.evaluations:
             raise BadInput(
                 f"steps is {self.steps}, which is {self.decisions} decisions with an action repeat of "

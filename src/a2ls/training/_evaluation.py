@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from a2ls.envs import AgentEnv
+from a2ls.envs import AgentEnv, Observation
 
-Policy = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+Policy = Callable[[Observation], NDArray[np.float32]]
 
 
 def evaluate(policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int]) -> tuple[float, ...]:
     """The return of one episode per environment, played side by side so that the policy sees them as one batch.
 
     Args:
-        policy: Maps observations (E, observation_dim) to actions (E, action_dim).
+        policy: Maps observations (E, *observation) to actions (E, action_dim).
         envs: One environment per episode.
         seeds: One seed per episode.
     """

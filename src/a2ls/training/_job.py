@@ -12,7 +12,7 @@ import tomli_w
 from a2ls._errors import BadInput
 from a2ls.space import Loss, find_loss
 from a2ls.training._config import TrainConfig
-from a2ls.training._presets import preset
+from a2ls.training._presets import DEFAULT_PRESET, preset, preset_for
 from a2ls.training._settings import to_mapping, with_mapping
 
 NO_LOSS = "none"
@@ -46,7 +46,8 @@ def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
     """Read a job from a TOML file.
 
     Besides the fields of `TrainConfig` (`environment` and `agent` are tables) the file may hold `loss`, `seed` and
-    `preset`. What it leaves out comes from the preset it names, or else from `base`, or else from `fast`.
+    `preset`. What it leaves out comes from the preset it names, or else from `base`, or else from `fast`; with pixels
+    from that for images.
 
     Raises:
         BadInput: If the file cannot be read, or has an unknown key or a wrong value.
@@ -58,15 +59,18 @@ def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
     try:
-        return _job(mapping, base or TrainJob(preset("fast"), None, 0))
+        return _job(mapping, base or TrainJob(preset(DEFAULT_PRESET), None, 0))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 
 
 def _job(mapping: dict[str, Any], base: TrainJob) -> TrainJob:
     config = base.config
-    if "preset" in mapping:
-        config = preset(mapping.pop("preset"), mapping.get("environment", {}).get("env", config.environment.env))
+    environment = mapping.get("environment", {})
+    pixels = environment.get("pixels") is True
+    if "preset" in mapping or pixels > config.environment.pixels:
+        name = preset_for(mapping.pop("preset", DEFAULT_PRESET), pixels=pixels)
+        config = preset(name, environment.get("env", config.environment.env))  # type: ignore[arg-type]
     loss, seed = mapping.pop("loss", loss_text(base.loss)), mapping.pop("seed", base.seed)
     if not isinstance(loss, str):
         raise BadInput(f"loss is {loss!r}, but must be a name, a text form or 'none'")

@@ -12,6 +12,7 @@ from torch import Tensor
 from a2ls.agents import Transitions
 from a2ls.auxiliary import Sequences
 from a2ls.space import Loss
+from a2ls.training._stores import Numbers, make_store
 
 # Share of draws that hit a valid start is close to one unless episodes are about as short as the sequence.
 _MAX_REDRAWS = 16
@@ -30,32 +31,40 @@ class SequenceNeeds:
 
 
 class Replay:
-    """The last `capacity` transitions in a ring.
+    """The last `capacity` transitions.
 
     A transition is stored with the observation after it, so the last observation of an episode is there although no
     transition starts from it. Memory is taken as it fills.
+
+    Args:
+        capacity: How many transitions to remember.
+        observation: Length of a vector, or the shape of an image: 3 x frames, height and width.
+        action_dim: Length of an action.
+        device: Where batches go.
     """
 
-    def __init__(self, capacity: int, observation_dim: int, action_dim: int, device: torch.device) -> None:
+    def __init__(
+        self, capacity: int, observation: int | tuple[int, ...], action_dim: int, device: torch.device
+    ) -> None:
         self.capacity = capacity
         self.device = device
-        self.observations = np.empty((capacity, observation_dim), np.float32)
-        self.actions = np.empty((capacity, action_dim), np.float32)
-        self.rewards = np.empty(capacity, np.float32)
-        self.next_observations = np.empty((capacity, observation_dim), np.float32)
-        self.continues = np.empty(capacity, np.float32)
-        self.episodes = np.empty(capacity, np.int64)
+        shape = (observation,) if isinstance(observation, int) else observation
+        self._store = make_store(capacity, shape)
+        self._actions = np.empty((capacity, action_dim), np.float32)
+        self._rewards = np.empty(capacity, np.float32)
+        self._continues = np.empty(capacity, np.float32)
+        self._episodes = np.empty(capacity, np.int64)
         self.added = 0
 
     def __len__(self) -> int:
-        return min(self.added, self.capacity)
+        return self.added - self._store.oldest
 
     def add(
         self,
-        observation: NDArray[np.float32],
+        observation: NDArray[Any],
         action: NDArray[np.float32],
         reward: float,
-        next_observation: NDArray[np.float32],
+        next_observation: NDArray[Any],
         *,
         terminated: bool,
         episode: int,
@@ -64,24 +73,24 @@ class Replay:
 
         `terminated` is the end of the task itself; at the end by a time limit the value of what would follow counts.
         """
+        starts = self.added == 0 or self._episodes[(self.added - 1) % self.capacity] != episode
+        self._store.add(self.added, observation, next_observation, starts=starts)
         position = self.added % self.capacity
-        self.observations[position] = observation
-        self.actions[position] = action
-        self.rewards[position] = reward
-        self.next_observations[position] = next_observation
-        self.continues[position] = not terminated
-        self.episodes[position] = episode
+        self._actions[position] = action
+        self._rewards[position] = reward
+        self._continues[position] = not terminated
+        self._episodes[position] = episode
         self.added += 1
 
     def sample_transitions(self, batch: int, rng: np.random.Generator) -> Transitions:
         """A batch of transitions, every stored one equally likely."""
-        at = rng.integers(len(self), size=batch)
+        numbers = self._store.oldest + rng.integers(len(self), size=batch)
         return Transitions(
-            observations=self._take(self.observations, at),
-            actions=self._take(self.actions, at),
-            rewards=self._take(self.rewards, at),
-            next_observations=self._take(self.next_observations, at),
-            continues=self._take(self.continues, at),
+            observations=self._on_device(self._store.before(numbers)),
+            actions=self._take(self._actions, numbers),
+            rewards=self._take(self._rewards, numbers),
+            next_observations=self._on_device(self._store.after(numbers)),
+            continues=self._take(self._continues, numbers),
         )
 
     def sample_sequences(self, batch: int, needs: SequenceNeeds, rng: np.random.Generator) -> Sequences | None:
@@ -92,23 +101,19 @@ class Replay:
         starts = self._sample_starts(batch, needs.transitions, rng)
         if starts is None:
             return None
-
-        def at(step: int) -> NDArray[np.int64]:
-            return (starts + step) % self.capacity
-
         # State i follows transition i - 1, which is what makes the last state of an episode reachable.
         return Sequences(
             states={
-                i: self._take(self.next_observations, at(i - 1)) if i else self._take(self.observations, at(0))
+                i: self._on_device(self._store.after(starts + i - 1) if i else self._store.before(starts))
                 for i in needs.states
             },
-            actions={i: self._take(self.actions, at(i)) for i in needs.actions},
-            rewards={i: self._take(self.rewards, at(i)) for i in needs.rewards},
+            actions={i: self._take(self._actions, starts + i) for i in needs.actions},
+            rewards={i: self._take(self._rewards, starts + i) for i in needs.rewards},
         )
 
-    def _sample_starts(self, batch: int, length: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
-        """Positions, counted from the oldest transition's, that start `length` transitions of one episode."""
-        oldest = self.added - len(self)
+    def _sample_starts(self, batch: int, length: int, rng: np.random.Generator) -> Numbers | None:
+        """Numbers of transitions that start `length` transitions of one episode."""
+        oldest = self._store.oldest
         choices = len(self) - length + 1
         if choices < 1:
             return None
@@ -123,24 +128,34 @@ class Replay:
         valid = every[self._in_one_episode(every, length)]
         return rng.choice(valid, size=batch) if len(valid) else None
 
-    def _in_one_episode(self, starts: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    def _in_one_episode(self, starts: Numbers, length: int) -> NDArray[np.bool_]:
         first, last = starts % self.capacity, (starts + length - 1) % self.capacity
-        same: NDArray[np.bool_] = self.episodes[first] == self.episodes[last]
+        same: NDArray[np.bool_] = self._episodes[first] == self._episodes[last]
         return same
 
-    def _take(self, column: NDArray[np.float32], at: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(column.take(at, axis=0)).to(self.device)
+    def _take(self, column: NDArray[np.float32], numbers: Numbers) -> Tensor:
+        return self._on_device(column.take(numbers % self.capacity, axis=0))
+
+    def _on_device(self, values: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
 
     def state_dict(self) -> dict[str, Any]:
         """All that is stored; columns are cut to what is filled."""
-        columns = {name: torch.from_numpy(column[: len(self)]) for name, column in self._columns().items()}
-        return {"added": self.added, **columns}
+        filled = min(self.added, self.capacity)
+        columns = {name: torch.from_numpy(column[:filled]) for name, column in self._columns().items()}
+        return {"added": self.added, "observations": self._store.state_dict(), **columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned, into a memory of the same capacity."""
         self.added = state["added"]
+        self._store.load_state_dict(state["observations"])
         for name, column in self._columns().items():
-            column[: len(self)] = state[name].cpu().numpy()
+            column[: len(state[name])] = state[name].cpu().numpy()
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return {
+            "actions": self._actions,
+            "rewards": self._rewards,
+            "continues": self._continues,
+            "episodes": self._episodes,
+        }

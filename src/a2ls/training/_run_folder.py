@@ -5,7 +5,7 @@ curve.csv       the evaluations so far
 checkpoint.pt   all that is needed to go on after a kill
 tensorboard/    curve and losses
 result.json     once it has ended: how, and what it took
-video.mp4       an episode of the trained agent, if asked for
+video.mp4       an episode of the trained agent, if asked for; or video.gif
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._files import write_whole
 from a2ls.training._job import TrainJob, read_job
 from a2ls.training._training import Diverged, Training
-from a2ls.training._video import record_video
+from a2ls.training._video import VideoFormat, record_video
 
 DEFAULT_CHECKPOINT_SECONDS = 30.0
 METRICS_EVERY_DECISIONS = 250
@@ -65,7 +65,6 @@ class RunFolder:
         self.checkpoint = Checkpoint(path / "checkpoint.pt")
         self.result = path / "result.json"
         self.tensorboard = path / "tensorboard"
-        self.video = path / "video.mp4"
 
     @staticmethod
     def create(path: Path, job: TrainJob) -> RunFolder:
@@ -115,7 +114,7 @@ def run_in_folder(
     on_decision: Callable[[Training], None] | None = None,
     on_evaluation: Callable[[CurvePoint], None] | None = None,
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
-    video: bool = False,
+    video: VideoFormat | None = None,
 ) -> Result:
     """Train what the folder says, from its last checkpoint if there is one, to the end.
 
@@ -128,13 +127,13 @@ def run_in_folder(
         on_decision: Called after each decision.
         on_evaluation: Called with each new point of the curve.
         checkpoint_seconds: How much time a kill may cost; checkpoints are written between episodes.
-        video: Whether to record an episode of the trained agent.
+        video: In which format to record an episode of the trained agent; None for no video.
 
     Raises:
         Diverged: If the networks are no longer finite; the curve and the reason are kept in the folder.
     """
     ended = folder.read_result()
-    if ended is not None and (ended.state == "diverged" or not video):
+    if ended is not None and (ended.state == "diverged" or video is None):
         return ended
     job = folder.read_job()
     training = Training(job.config, job.loss, job.seed)
@@ -153,10 +152,9 @@ def run_in_folder(
                 on_decision=on_decision,
                 on_evaluation=on_evaluation,
             )
-        if video:
-            record_video(
-                training.policy, job.config.environment, seeds.derived_seed(job.seed, seeds.VIDEO), folder.video
-            )
+        if video is not None:
+            seed = seeds.derived_seed(job.seed, seeds.VIDEO)
+            record_video(training.policy, job.config.environment, seed, folder.path / f"video.{video}")
     finally:
         training.close()
     return ended
@@ -173,7 +171,7 @@ def _train(
 ) -> Result:
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 (slow to import)
 
-    start = saved = time.monotonic()
+    start = time.monotonic()
     writer = SummaryWriter(str(folder.tensorboard), purge_step=training.step)
 
     def seconds() -> float:
@@ -193,10 +191,8 @@ def _train(
             on_evaluation(point)
 
     def between_episodes(training: Training) -> None:
-        nonlocal saved
-        if time.monotonic() - saved > checkpoint_seconds:
+        if folder.checkpoint.is_due(checkpoint_seconds):
             folder.checkpoint.save(training, seconds())
-            saved = time.monotonic()
 
     try:
         training.run(on_decision=decided, on_evaluation=evaluated, on_episode=between_episodes)

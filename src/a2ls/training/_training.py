@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from a2ls.agents import SAC
-from a2ls.envs import AgentEnv, make_env
+from a2ls.agents import SAC, make_perception
+from a2ls.envs import AgentEnv, Observation, make_env
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
 from a2ls.training._config import TrainConfig, require_device
@@ -62,10 +62,13 @@ def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
     """Check that this machine has what a training needs, before anything is written for it.
 
     Raises:
-        BadInput: If the device is not there, or the environment cannot be used, or drawn.
+        BadInput: If the device is not there, the environment cannot be used, or drawn, or the networks do not suit it.
     """
     require_device(config.device)
-    make_env(config.environment, render=render).close()
+    env = make_env(config.environment, render=render)
+    env.close()
+    with torch.device("meta"):  # Takes neither memory nor time.
+        make_perception(env.observation_shape, config.agent)
 
 
 class Training:
@@ -80,7 +83,7 @@ class Training:
         self.seed = seed
         self.env = make_env(config.environment)
         self.agent = SAC(
-            self.env.observation_dim,
+            self.env.observation_shape,
             self.env.action_dim,
             config.agent,
             loss,
@@ -89,7 +92,7 @@ class Training:
         )
         self.replay = Replay(
             min(config.replay_capacity, config.decisions),
-            self.env.observation_dim,
+            self.env.observation_shape,
             self.env.action_dim,
             self.agent.device,
         )
@@ -153,7 +156,7 @@ class Training:
                     break
         return self.curve
 
-    def _decide(self, observation: Vectors) -> tuple[Vectors, bool]:
+    def _decide(self, observation: Observation) -> tuple[Observation, bool]:
         """Take one decision; returns the next observation and whether the episode ended with it."""
         if self.decisions < self.config.initial_steps:
             action = self._exploration.uniform(-1, 1, self.env.action_dim).astype(np.float32)
@@ -169,7 +172,8 @@ class Training:
         batch = self.replay.sample_transitions(self.config.batch_size, self._sampling)
         sequences = None
         if self._needs is not None:
-            sequences = self.replay.sample_sequences(self.config.batch_size, self._needs, self._sampling)
+            batch_size = self.config.auxiliary_batch_size or self.config.batch_size
+            sequences = self.replay.sample_sequences(batch_size, self._needs, self._sampling)
             self.updates_without_sequences += sequences is None
         self._metrics |= self.agent.update(batch, sequences)
 
@@ -187,15 +191,15 @@ class Training:
         self.curve = self.curve.with_point(point)
         return point
 
-    def _act(self, observations: Vectors, *, deterministic: bool) -> Vectors:
+    def _act(self, observations: Observation, *, deterministic: bool) -> Vectors:
         on_device = torch.from_numpy(observations).to(self.agent.device)
         actions: Vectors = self.agent.act(on_device, deterministic=deterministic).cpu().numpy()
         if not np.isfinite(actions).all():
             raise Diverged(self.step, self.metrics, self.curve)
         return actions
 
-    def policy(self, observation: Vectors) -> Vectors:
-        """The deterministic action (action_dim,) for an observation (observation_dim,)."""
+    def policy(self, observation: Observation) -> Vectors:
+        """The deterministic action (action_dim,) for an observation."""
         action: Vectors = self._act(observation[None], deterministic=True)[0]
         return action
 

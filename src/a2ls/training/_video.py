@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
-from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.envs import EnvironmentConfig, Observation, make_env
 
 FRAMES_PER_SECOND = 25
-SUFFIXES = (".mp4", ".gif")
+
+VideoFormat = Literal["mp4", "gif"]
+Policy = Callable[[Observation], NDArray[np.float32]]
 
 
-def record_video(
-    policy: Callable[[NDArray[np.float32]], NDArray[np.float32]], config: EnvironmentConfig, seed: int, path: Path
-) -> float:
+def record_video(policy: Policy, config: EnvironmentConfig, seed: int, path: Path) -> float:
     """Play one episode, write a frame per decision to `path` (.mp4 or .gif), and return the episode's return.
 
     Args:
-        policy: Maps an observation (observation_dim,) to an action (action_dim,).
+        policy: Maps an observation to an action (action_dim,).
         config: The environment.
         seed: Determines the episode.
         path: Where the video goes.
@@ -31,24 +32,43 @@ def record_video(
         ImportError: If the packages of the extra `video` are missing.
         UnsuitableEnvironment: If the environment cannot be drawn here.
     """
-    if path.suffix not in SUFFIXES:
-        raise BadInput(f"the video is {path.name}, but must end in {' or '.join(SUFFIXES)}")
+    if path.suffix[1:] not in get_args(VideoFormat):
+        raise BadInput(f"the video is {path.name}, but must end in {' or '.join(get_args(VideoFormat))}")
     try:
         import imageio.v3 as imageio  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise ImportError("videos need the extra 'video': pip install 'a2ls[video]'") from error
-    env = make_env(config, render=True)
-    frames: list[Any] = []
-    total, ended = 0.0, False
-    observation, _ = env.reset(seed=seed)
-    while not ended:
-        frames.append(env.render())
-        observation, reward, terminated, truncated, _ = env.step(policy(observation))
-        total += reward
-        ended = terminated or truncated
-    env.close()
+    frames, total = _filmed_episode(policy, config, seed)
     timing: dict[str, Any] = (
         {"fps": FRAMES_PER_SECOND} if path.suffix == ".mp4" else {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
     )
     imageio.imwrite(path, np.stack(frames), **timing)
     return total
+
+
+def _filmed_episode(policy: Policy, config: EnvironmentConfig, seed: int) -> tuple[list[Any], float]:
+    """The frames of an episode, and its return.
+
+    An agent that sees pixels sees small ones. So the film is of a second environment, which goes through the same
+    episode because it has the same seed and gets the same actions.
+    """
+    env = make_env(config, render=True)
+    filmed = make_env(replace(config, pixels=False), render=True) if config.pixels else env
+    frames: list[Any] = []
+    total, ended = 0.0, False
+    try:
+        observation, _ = env.reset(seed=seed)
+        if filmed is not env:
+            filmed.reset(seed=seed)
+        while not ended:
+            frames.append(filmed.render())
+            action = policy(observation)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            total += reward
+            ended = terminated or truncated
+            if filmed is not env and not ended:
+                filmed.step(action)
+    finally:
+        env.close()
+        filmed.close()
+    return frames, total

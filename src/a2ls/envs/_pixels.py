@@ -1,0 +1,81 @@
+"""Observing an environment by looking at it."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from a2ls.envs._errors import UnsuitableEnvironment
+
+COLOURS = 3
+
+Frame = NDArray[np.uint8]
+
+
+class PixelObserver:
+    """Observations are the last frames that the environment drew, the newest last.
+
+    The first observation of an episode shows its first frame as often as there are frames in an observation.
+
+    Args:
+        draw: Draws the environment: uint8 of shape (height, width, 3). Frames of another size are scaled.
+        frame_size: Height and width of a frame.
+        frames: How many frames an observation has.
+    """
+
+    def __init__(self, draw: Callable[[], Any], frame_size: int, frames: int) -> None:
+        self._draw = draw
+        self._frame_size = frame_size
+        self._last: deque[Frame] = deque(maxlen=frames)
+        self.space: spaces.Box[Any] = spaces.Box(0, 255, (COLOURS * frames, frame_size, frame_size), np.uint8)
+
+    def start(self, observation: object) -> Frame:  # noqa: ARG002
+        """The first observation of an episode, (3 * frames, size, size), whatever the environment's own is."""
+        first = self._frame()
+        self._last.extend([first] * (self._last.maxlen or 1))
+        return np.concatenate(self._last)
+
+    def see(self, observation: object) -> Frame:  # noqa: ARG002
+        """Another observation of the same episode, (3 * frames, size, size)."""
+        self._last.append(self._frame())
+        return np.concatenate(self._last)
+
+    def _frame(self) -> Frame:
+        drawn = self._draw()
+        require_frame(drawn)
+        if drawn.shape[:2] != (self._frame_size, self._frame_size):
+            drawn = scaled(drawn, self._frame_size)
+        return np.ascontiguousarray(drawn.transpose(2, 0, 1))
+
+
+def require_frame(drawn: object) -> None:
+    """Check that an environment drew a frame: uint8 of shape (height, width, 3).
+
+    Raises:
+        UnsuitableEnvironment: If it is anything else.
+    """
+    if not isinstance(drawn, np.ndarray):
+        raise UnsuitableEnvironment(f"render() gave {type(drawn).__name__} instead of an RGB frame.")
+    if drawn.dtype != np.uint8 or drawn.ndim != 3 or drawn.shape[2] != COLOURS:
+        raise UnsuitableEnvironment(f"render() gave {drawn.dtype} of shape {drawn.shape} instead of an RGB frame.")
+
+
+def scaled(frame: Frame, size: int) -> Frame:
+    """The frame (height, width, 3) as (size, size, 3): every pixel is the mean of the area that it stands for."""
+    height, width, _ = frame.shape
+    rows, columns = _area_weights(height, size), _area_weights(width, size)
+    mean = np.einsum("ih,hwc,jw->ijc", rows, frame.astype(np.float32), columns, optimize=True)
+    small: Frame = np.rint(mean).astype(np.uint8)
+    return small
+
+
+def _area_weights(before: int, after: int) -> NDArray[np.float32]:
+    """How much of each of `before` pixels in a row is in each of `after`: (after, before), rows sum to 1."""
+    edges = np.arange(after + 1) * (before / after)
+    pixels = np.arange(before)
+    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
+    weights: NDArray[np.float32] = (np.maximum(overlap, 0) * (after / before)).astype(np.float32)
+    return weights
