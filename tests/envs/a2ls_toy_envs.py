@@ -67,6 +67,61 @@ class Samples(gymnasium.Env):
         return self._observe(), 0.0, False, False, {}
 
 
+class Screen(Counter):
+    """Draws the number of the episode in red, that of the step in green, and that of the pixel in blue.
+
+    Counts the frames in `drawn` and the episodes in `episode`. From the step `fails_at` on, `failure` is drawn; an
+    exception is raised.
+    """
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012  (Gymnasium's own has no annotation)
+
+    def __init__(self, render_mode=None, height=6, width=6, failure=None, fails_at=None, **kwargs):
+        super().__init__(**kwargs)
+        self.render_mode = render_mode
+        self._blue = np.arange(height * width, dtype=np.uint8).reshape(height, width)
+        self._failure = failure
+        self._fails_at = np.inf if fails_at is None else fails_at
+        self.drawn = 0
+        self.episode = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.episode += 1
+        return super().reset(seed=seed)
+
+    def render(self):
+        self.drawn += 1
+        if self._step >= self._fails_at:
+            if isinstance(self._failure, Exception):
+                raise self._failure
+            return self._failure
+        red, green = (np.full_like(self._blue, number) for number in (self.episode, self._step))
+        return np.stack([red, green, self._blue], axis=2)
+
+
+class Steered(Screen):
+    """The reward is how bright the frame is, which starts at random and which the action changes."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self._brightness = self.np_random.uniform(60.0, 190.0)
+        return observation, info
+
+    def step(self, action):
+        self._brightness += 10.0 * float(action[0])
+        observation, _, *ends, info = super().step(action)
+        return observation, self._brightness, *ends, info
+
+    def render(self):
+        return np.full_like(super().render(), round(self._brightness))
+
+
+class Unseen(Screen):
+    """Takes a render mode and has none."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+
 def _register(name, entry_point, **kwargs):
     gymnasium.register(f"Toy/{name}-v0", entry_point=entry_point, kwargs=kwargs)
 
@@ -110,3 +165,14 @@ _register(
     observation_space=spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Box(-1, 1, (1,))),
     observation={"a": np.zeros(3, np.float32)},
 )
+_register("Screen", Screen)
+_register("TimeLimitedScreen", Screen, by_time_limit=True)
+_register("Steered", Steered, by_time_limit=True)
+_register("LargeScreen", Screen, height=15, width=20)
+_register("Unseen", Unseen)
+_register("NothingDrawn", Screen, failure=None, fails_at=0)
+_register("GreyScreen", Screen, failure=np.zeros((6, 6), np.uint8), fails_at=0)
+_register("FloatScreen", Screen, failure=np.zeros((6, 6, 3)), fails_at=0)
+_register("TransparentScreen", Screen, failure=np.zeros((6, 6, 4), np.uint8), fails_at=0)
+_register("FailingScreen", Screen, failure=OSError("no such display"), fails_at=0)
+_register("FadingScreen", Screen, failure=None, fails_at=4)

@@ -25,7 +25,7 @@ class Dataset:
     rows: tuple[Row, ...]
     """Every training."""
     settings: Mapping[str, Any]
-    """What config.toml of the folder holds, without its storage."""
+    """What config.toml of the folder holds, without its storage; of a search also `seconds_spent` and `versions`."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
@@ -19,13 +19,13 @@ from a2ls.analysis import TOP, baseline_results, finished_candidates
 from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
 from a2ls.cli.cores import available_cores
 from a2ls.cli.curves_view import LabelledCurve
-from a2ls.cli.options import early_options, option_text
+from a2ls.cli.options import early_options
 from a2ls.cli.search_progress import Rows, SearchProgress
 from a2ls.cli.search_view import SearchView
 from a2ls.cli.words import count_of, duration, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
-from a2ls.training import preset_for, require_trainable
+from a2ls.training import differences, option_text, preset_for, require_trainable, to_mapping
 
 _PRESET: SearchPresetName = "laptop"
 _REFUSAL = (
@@ -255,10 +255,6 @@ def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spen
 
 def _environment_options(environment: EnvironmentConfig) -> str:
     """The environment as options of `a2ls train`, without those that are as by default."""
-    default = EnvironmentConfig(environment.env)
-    given = [f"--env {shlex.quote(environment.env)}"]
-    for setting in fields(environment):
-        value = getattr(environment, setting.name)
-        if value != getattr(default, setting.name):
-            given.append(option_text(setting.name, value))
-    return " ".join(given)
+    default = to_mapping(EnvironmentConfig(environment.env))
+    given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
+    return " ".join((option_text("env", environment.env), *given))

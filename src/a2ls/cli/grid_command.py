@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,7 @@ from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress
 from a2ls.cli.cores import available_cores
-from a2ls.cli.options import early_options, option_text
+from a2ls.cli.options import early_options
 from a2ls.cli.words import count_of, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import BenchmarkFolder, Grid
@@ -25,6 +25,8 @@ from a2ls.training import (
     DEFAULT_PRESET,
     PresetName,
     TrainConfig,
+    differences,
+    option_text,
     preset,
     preset_for,
     require_trainable,
@@ -162,22 +164,11 @@ def settings_options(configs: Sequence[TrainConfig]) -> str:
 
 
 def _options_beside(configs: Sequence[TrainConfig], name: PresetName) -> str:
-    differences: dict[str, object] = {}
+    given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
     for config in configs:
-        differences |= _differences(to_mapping(preset(name, config.environment.env)), to_mapping(config))
-    given = {} if name == DEFAULT_PRESET else {"preset": name}
-    return " ".join(option_text(key, value) for key, value in {**given, **differences}.items())
-
-
-def _differences(base: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
-    """The settings that are not as in the base, out of their groups as on the command line."""
-    differences: dict[str, object] = {}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            differences |= _differences(base[name], value)  # type: ignore[arg-type]
-        elif value != base[name]:
-            differences[name] = value
-    return differences
+        base = to_mapping(preset(name, config.environment.env))
+        given |= {key: value for key, value, _ in differences(to_mapping(config), base)}
+    return " ".join(option_text(key, value) for key, value in given.items())
 
 
 def refuse_settings(chosen: G, allowed: G) -> None:

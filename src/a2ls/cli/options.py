@@ -1,10 +1,9 @@
-"""Options of the command line that decide the defaults of others, and options as a user would type them."""
+"""Options of the command line that decide the defaults of others."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 
 def early_options(arguments: Sequence[str], *names: str) -> argparse.Namespace:
@@ -20,11 +19,3 @@ def early_options(arguments: Sequence[str], *names: str) -> argparse.Namespace:
         return parser.parse_known_args(arguments)[0]
     except argparse.ArgumentError:
         return parser.parse_args([])
-
-
-def option_text(name: str, value: Any) -> str:
-    """A setting as an option: `--frame-size 84`, `--pixels`, `--no-shadows`."""
-    dashed = name.replace("_", "-")
-    if isinstance(value, bool):
-        return f"--{dashed}" if value else f"--no-{dashed}"
-    return f"--{dashed} {value}"

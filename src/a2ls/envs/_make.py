@@ -1,6 +1,7 @@
 """Making environments."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -45,6 +46,8 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
             raise _cannot_render(spec.id, "it takes no render_mode.") from error
         raise
     try:
+        if config.pixels and spec.id.startswith(DM_CONTROL_NAMESPACE):
+            _shrink_buffers(env, config)
         agent_env = AgentEnv(env, _observer(env, config), config.action_repeat)
         if draws:
             _check_frame(env, spec.id)
@@ -56,8 +59,25 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
 
 def _observer(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> Observer:
     if config.pixels:
-        return PixelObserver(env.render, config.frame_size, config.frames)
+        return PixelObserver(_drawing(env), config.frame_size, config.frames)
     return VectorObserver(env.observation_space, config.hidden_share, config.hidden_seed)
+
+
+def _drawing(env: gymnasium.Env[Any, Any]) -> Callable[[], Any]:
+    """What draws the environment.
+
+    Gymnasium's MuJoCo environments draw in the context that was made last, which may be another one's.
+    """
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if renderer is None:
+        return env.render
+
+    def draw() -> Any:
+        if renderer.viewer is not None:
+            renderer.viewer.make_context_current()
+        return env.render()
+
+    return draw
 
 
 def _render_arguments(gymnasium_id: str, config: EnvironmentConfig) -> dict[str, Any]:
@@ -70,13 +90,23 @@ def _render_arguments(gymnasium_id: str, config: EnvironmentConfig) -> dict[str,
     return arguments
 
 
+def _shrink_buffers(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> None:
+    """Let dm_control take no more memory for drawing than the frames need, instead of 640 x 480 pixels and shadows."""
+    visual = env.unwrapped.physics.model.vis  # type: ignore[attr-defined]
+    visual.global_.offwidth = visual.global_.offheight = config.frame_size
+    if not config.shadows:
+        visual.quality.shadowsize = 0
+
+
 def _check_frame(env: gymnasium.Env[Any, Any], gymnasium_id: str) -> None:
     if "rgb_array" not in env.metadata.get("render_modes", []):
         raise _cannot_render(gymnasium_id, "it has no render mode 'rgb_array'.")
-    env.reset()
+    env.reset(seed=0)  # Gymnasium's MuJoCo environments aim their camera at what is there now, for good.
     try:
         frame: Any = env.render()
     except gymnasium.error.DependencyNotInstalled as error:
+        raise _cannot_render(gymnasium_id, str(error)) from error
+    except ValueError as error:  # A camera or a size that the model does not have.
         raise _cannot_render(gymnasium_id, str(error)) from error
     except Exception as error:  # Each graphics library raises its own kind.
         raise _cannot_render(gymnasium_id, f"{error} {RENDERING_HELP}") from error

@@ -7,8 +7,8 @@ import sys
 
 RENDERING_HELP = (
     "MuJoCo draws without a display through EGL (on Debian: apt-get install libegl1 libopengl0 "
-    "libgl1-mesa-dri) or OSMesa (apt-get install libosmesa6); the environment variable MUJOCO_GL chooses: "
-    "egl, osmesa or glfw."
+    "libgl1-mesa-dri) or OSMesa (up to Debian 13: apt-get install libosmesa6); the environment variable MUJOCO_GL "
+    "chooses: egl, osmesa or glfw."
 )
 
 FRAME_HEIGHT = 240
@@ -21,10 +21,11 @@ def prepare_rendering() -> None:
     Only on Linux without a display, and only if the user has not set `MUJOCO_GL`: EGL if it works, else
     OSMesa, else no drawing at all. Left alone, MuJoCo would try to open a window and warn on import.
     """
+    # Mesa, which draws where there is no graphics card, would start a thread for each core: it looks when the first
+    # display is opened, which the choice below does.
+    os.environ.setdefault("LP_NUM_THREADS", "0")
     if sys.platform == "linux" and not os.environ.get("DISPLAY") and "MUJOCO_GL" not in os.environ:
         os.environ["MUJOCO_GL"] = _choose_headless_backend()
-    # Mesa, which draws where there is no graphics card, would start a thread for each core.
-    os.environ.setdefault("LP_NUM_THREADS", "0")
     logging.getLogger("absl").addFilter(_is_not_about_model_attributes)  # Adding it again does nothing.
 
 

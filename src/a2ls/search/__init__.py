@@ -24,7 +24,7 @@ from a2ls.search._imports import read_export
 from a2ls.search._jobs import Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.search._local_engine import LocalEngine
 from a2ls.search._operators import compared_loss, operator_contenders, operator_scores
-from a2ls.search._presets import SearchPresetName, search_preset
+from a2ls.search._presets import SearchPresetName, search_command, search_preset
 from a2ls.search._results import Measure, Summary, clear_best, summarise
 from a2ls.search._rows import Candidate, Row
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
@@ -96,6 +96,7 @@ __all__ = [
     "read_export",
     "read_study",
     "search",
+    "search_command",
     "search_preset",
     "suggest_loss",
     "summarise",

@@ -18,7 +18,7 @@ from a2ls.search._grid import Cell, GridSource
 from a2ls.search._jobs import Event
 from a2ls.search._rows import Row, has_row, read_row
 from a2ls.search._run import run_jobs
-from a2ls.training import BASELINES, TrainConfig, to_mapping, with_mapping
+from a2ls.training import BASELINES, TrainConfig, differences, to_mapping, with_mapping
 
 _KIND = "benchmark"
 
@@ -228,22 +228,10 @@ def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None 
 
 
 def _refuse_other_settings(path: Path, env: str, stored: TrainConfig, asked: TrainConfig) -> None:
-    difference = _first_difference(to_mapping(stored), to_mapping(asked))
+    difference = next(differences(to_mapping(stored), to_mapping(asked)), None)
     if difference is not None:
         name, before, now = difference
         raise BadInput(
             f"{path} has trainings in {env} with other settings: {name} is {before} there, but {now} here; "
             f"give the same, or choose another folder"
         )
-
-
-def _first_difference(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
-    """The first setting with two values."""
-    for name, value in stored.items():
-        if isinstance(value, Mapping):
-            nested = _first_difference(value, asked[name])
-            if nested is not None:
-                return nested
-        elif asked[name] != value:
-            return name, value, asked[name]
-    return None

@@ -149,6 +149,8 @@ def _loss_fields(loss: Loss | None) -> dict[str, Any]:
 def read_study(path: Path) -> tuple[Sequence[Row], dict[str, Any]]:
     """The trainings in a folder, the candidates of a search before its baselines, and the settings but the storage.
 
+    Those of a search have its `seconds_spent` and `versions` beside them.
+
     Raises:
         BadInput: If the folder holds neither a search nor a benchmark.
     """
@@ -158,6 +160,7 @@ def read_study(path: Path) -> tuple[Sequence[Row], dict[str, Any]]:
     if kind == "search":
         search = SearchFolder.open(path)
         rows, settings = [*search.candidates(), *search.baselines()], search.settings.to_mapping()
+        settings |= {"seconds_spent": search.seconds_spent(), "versions": search.versions()}
     else:
         benchmark = BenchmarkFolder.open(path)
         rows, settings = benchmark.rows(), benchmark.settings.to_mapping()

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from a2ls._errors import BadInput
 from a2ls.search._config import SearchConfig
-from a2ls.training import TrainConfig, preset
+from a2ls.training import TrainConfig, differences, option_text, preset, to_mapping
 
 SearchPresetName = Literal["quick", "laptop", "paper-vector", "quick-image", "laptop-image", "paper-image-search"]
 
@@ -37,6 +37,18 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run") -> SearchCon
         training = preset("paper-image-search", env)
         return SearchConfig(training, population=100, stages=7, repeats="retrain", baselines=_IMAGE_BASELINES)
     raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
+
+
+def search_command(config: SearchConfig) -> str:
+    """What to type for a search with these settings: the nearest preset, and what differs from it."""
+    env = config.training.environment.env
+
+    def options(name: SearchPresetName) -> str:
+        given = differences(to_mapping(config), to_mapping(search_preset(name, env)))
+        return " ".join((option_text("preset", name), *(option_text(key, value) for key, value, _ in given)))
+
+    nearest = min((options(name) for name in get_args(SearchPresetName)), key=len)
+    return f"a2ls search {option_text('env', env)} {nearest}"
 
 
 def _quick_training(env: str) -> TrainConfig:

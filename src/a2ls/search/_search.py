@@ -26,10 +26,11 @@ from a2ls.search._pruners import make_pruner
 from a2ls.search._rows import Candidate, Row, has_row, read_candidate, read_row
 from a2ls.search._run import run_jobs
 from a2ls.search._sampler import A2LSSampler
-from a2ls.training import to_mapping, with_mapping
+from a2ls.training import to_mapping, versions, with_mapping
 
 _KIND = "search"
 _SECONDS_SPENT = "seconds_spent"
+_VERSIONS = "versions"
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,10 @@ class SearchFolder:
         """Time that the search has run, in all of its goes."""
         return float(self.study().user_attrs.get(_SECONDS_SPENT, 0.0))
 
+    def versions(self) -> dict[str, str]:
+        """What the search was last run with; empty if it was not yet."""
+        return dict(self.study().user_attrs.get(_VERSIONS, {}))
+
     def study(self) -> optuna.Study:
         """The candidates as an Optuna study."""
         return self._study
@@ -184,6 +189,7 @@ class SearchFolder:
         baselines = GridSource(self._baselines_study, baseline_cells(config))
         candidates = CandidateSource(study, config, budget, encoding)
         spent_before, start = self.seconds_spent(), time.monotonic()
+        study.set_user_attr(_VERSIONS, versions())
 
         def happened(event: Event) -> None:
             if isinstance(event, Finished | Failed):

@@ -24,8 +24,8 @@ from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_jo
 from a2ls.training._presets import DEFAULT_PRESET, PresetName, in_environment, preset, preset_for
 from a2ls.training._process import prepare_process
 from a2ls.training._replay import Replay, SequenceNeeds
-from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder
-from a2ls.training._settings import to_mapping, with_mapping
+from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder, versions
+from a2ls.training._settings import differences, option_text, to_mapping, with_mapping
 from a2ls.training._training import Diverged, Training, require_trainable, train
 from a2ls.training._video import VideoFormat
 
@@ -52,8 +52,10 @@ __all__ = [
     "Training",
     "VideoFormat",
     "baseline_loss",
+    "differences",
     "in_environment",
     "loss_text",
+    "option_text",
     "parse_loss",
     "prepare_process",
     "preset",
@@ -64,6 +66,7 @@ __all__ = [
     "run_in_folder",
     "to_mapping",
     "train",
+    "versions",
     "with_baseline",
     "with_mapping",
     "write_whole",

@@ -207,6 +207,11 @@ def _train(
     return result
 
 
+def versions() -> dict[str, str]:
+    """What results may depend on beside their settings."""
+    return {"python": platform.python_version(), **{name: version(name) for name in ("a2ls", "torch", "gymnasium")}}
+
+
 def _result(state: Literal["finished", "diverged"], reason: str, training: Training, seconds: float) -> Result:
     return Result(
         state=state,
@@ -216,10 +221,7 @@ def _result(state: Literal["finished", "diverged"], reason: str, training: Train
         updates=training.agent.updates,
         updates_without_sequences=training.updates_without_sequences,
         peak_memory_mb=_peak_memory_mb(),
-        versions={
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("a2ls", "torch", "gymnasium")},
-        },
+        versions=versions(),
     )
 
 

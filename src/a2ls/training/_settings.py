@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from a2ls._errors import BadInput
@@ -46,6 +47,24 @@ def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", ot
         else:
             raise BadInput(f"{name} is a group of settings, but got {value!r}")
     return dataclasses.replace(settings, **changes)  # type: ignore[type-var]
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What two mappings of a dataclass differ in: the name of each setting, out of its group, and both values."""
+    for name, value in one.items():
+        if isinstance(value, Mapping):
+            yield from differences(value, other[name])
+        elif value != other[name]:
+            yield name, value, other[name]
+
+
+def option_text(name: str, value: Any) -> str:
+    """A setting as an option of the command line: `--frame-size 84`, `--pixels`, `--no-shadows`."""
+    dashed = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{dashed}" if value else f"--no-{dashed}"
+    values = value if isinstance(value, list | tuple) else [value]
+    return " ".join((f"--{dashed}", *(shlex.quote(str(each)) for each in values or ["none"])))
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

@@ -107,9 +107,10 @@ class FrameStore:
         self._shape = shape
         self._capacity = capacity
         self._frames_per_image = channels // COLOURS
-        self._frame_capacity = capacity + max(round(capacity * _SPARE_FRAMES), self._frames_per_image + 1)
+        self._frame_capacity = capacity + round(capacity * _SPARE_FRAMES) + self._frames_per_image + 1
         # Memory that is not written to is not taken: this grows as it fills.
         self._frames = np.empty((self._frame_capacity, COLOURS, height, width), np.uint8)
+        self._added = 0
         self._frames_added = 0
         self._episode_start = 0
         # Of each transition: the newest frame before it, and the first frame of its episode.
@@ -125,6 +126,7 @@ class FrameStore:
         self._newest[at] = self._frames_added - 1
         self._first[at] = self._episode_start
         self._add_frame(after)
+        self._added = number + 1
         self.oldest = max(self.oldest, number + 1 - self._capacity)
         while self._oldest_frame(self.oldest) < self._frames_added - self._frame_capacity:
             self.oldest += 1
@@ -155,25 +157,28 @@ class FrameStore:
 
     def state_dict(self) -> dict[str, Any]:
         """All that is stored, cut to what is filled."""
-        filled = min(self._frames_added, self._frame_capacity)
+        filled, frames_filled = min(self._added, self._capacity), min(self._frames_added, self._frame_capacity)
         return {
+            "added": self._added,
             "oldest": self.oldest,
             "frames_added": self._frames_added,
             "episode_start": self._episode_start,
-            "frames": torch.from_numpy(self._frames[:filled]),
-            "newest": torch.from_numpy(self._newest),
-            "first": torch.from_numpy(self._first),
+            "frames": torch.from_numpy(self._frames[:frames_filled]),
+            "newest": torch.from_numpy(self._newest[:filled]),
+            "first": torch.from_numpy(self._first[:filled]),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned, into a store of the same capacity."""
+        self._added = state["added"]
         self.oldest = state["oldest"]
         self._frames_added = state["frames_added"]
         self._episode_start = state["episode_start"]
         frames = state["frames"].cpu().numpy()
         self._frames[: len(frames)] = frames
-        self._newest[:] = state["newest"].cpu().numpy()
-        self._first[:] = state["first"].cpu().numpy()
+        filled = min(self._added, self._capacity)
+        self._newest[:filled] = state["newest"].cpu().numpy()
+        self._first[:filled] = state["first"].cpu().numpy()
 
 
 def make_store(capacity: int, shape: tuple[int, ...]) -> ObservationStore:
