@@ -1,13 +1,14 @@
-"""The agents that `update_speed.py` times, each with its own replay memory full of the same random data."""
+"""The agents that `update_speed.py` times, with replay memories full of the same random data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
+from convolutions import CHANNELS, LAYERS, PixelSizes
 from gymnasium import spaces
 from matrix_products import DENSE_WIDTH, PREDICTOR_HIDDEN, UPDATES_PER_PAIR, Sizes
 from measuring import Contestant
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 
 from a2ls.agents import SAC, SACConfig
 from a2ls.space import Loss
-from a2ls.training import Replay, SequenceNeeds
+from a2ls.training import Replay, SequenceNeeds, preset
 
 TRANSITIONS = 100_000
+IMAGE_TRANSITIONS = 5_000
+"""Fewer, since their images are large: 150 MB, several times what a cache holds."""
 EPISODE = 250
 """Decisions in an episode: the 1000 steps of the DeepMind Control Suite with an action repeat of 4."""
 LEARNING_RATE = 1e-3
@@ -48,19 +51,23 @@ class RandomData:
 
 
 def our_sac(sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None) -> Contestant:
-    """A pair of updates of our agent, sampling included, as a training does them."""
+    """A pair of updates of our agent on vectors."""
     config = SACConfig(hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
     agent = SAC(sizes.observation, sizes.action, config, loss)
     if agent.encoder.feature_dim != sizes.observation + DENSE_WIDTH:
         raise RuntimeError(f"the encoder has {agent.encoder.feature_dim} features, which is not what is benchmarked")
-    replay = _filled_replay(sizes, data)
-    needs = None if loss is None else SequenceNeeds(loss)
+    return updates(name, agent, _filled_replay(sizes, data), sizes.batch)
+
+
+def updates(name: str, agent: SAC, replay: Replay, batch_size: int) -> Contestant:
+    """A pair of updates, sampling included, as a training does them."""
+    needs = None if agent.auxiliary is None else SequenceNeeds(agent.auxiliary.loss)
     rng = np.random.default_rng(0)
 
     def run() -> None:
         for _ in range(UPDATES_PER_PAIR):
-            batch = replay.sample_transitions(sizes.batch, rng)
-            sequences = None if needs is None else replay.sample_sequences(sizes.batch, needs, rng)
+            batch = replay.sample_transitions(batch_size, rng)
+            sequences = None if needs is None else replay.sample_sequences(batch_size, needs, rng)
             agent.update(batch, sequences)
 
     return Contestant(name, run, UPDATES_PER_PAIR)
@@ -78,6 +85,36 @@ def _filled_replay(sizes: Sizes, data: RandomData) -> Replay:
             episode=i // EPISODE,
         )
     return replay
+
+
+def pixel_agent(sizes: PixelSizes, loss: Loss | None = None) -> SAC:
+    """Our agent on images, as in the preset of the paper's search on images but for the sizes."""
+    settings = preset("paper-image-search").agent
+    if settings.encoder_layers != LAYERS:
+        raise RuntimeError(f"the encoder has {settings.encoder_layers} layers, which is not what is benchmarked")
+    config = replace(settings, hidden=sizes.hidden, filters=sizes.filters, image_size=sizes.image_size)
+    return SAC(_image_shape(sizes), sizes.action, config, loss)
+
+
+def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Replay:
+    """A replay memory full of noise. Nothing that reads it changes it, so one serves all."""
+    rng = np.random.default_rng(0)
+    shape = _image_shape(sizes)
+    replay = Replay(transitions, shape, sizes.action, torch.device("cpu"))
+    before = rng.integers(256, size=shape, dtype=np.uint8)
+    for i in range(transitions):
+        after = rng.integers(256, size=shape, dtype=np.uint8)
+        action = rng.uniform(-1, 1, sizes.action).astype(np.float32)
+        replay.add(before, action, rng.random(), after, terminated=False, episode=i // EPISODE)
+        before = after
+    return replay
+
+
+def _image_shape(sizes: PixelSizes) -> tuple[int, int, int]:
+    """Of what the replay memory holds: larger than what the encoder sees, in the proportion of the preset."""
+    config = preset("paper-image-search")
+    side = config.environment.frame_size * sizes.image_size // config.agent.image_size
+    return CHANNELS, side, side
 
 
 def stable_baselines_sac(sizes: Sizes, data: RandomData, name: str) -> Contestant:

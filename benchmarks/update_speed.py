@@ -7,6 +7,9 @@ Times, in one run and in turn, for the sizes of Cheetah-Run (17 observations, 6 
   Stable-Baselines3  its SAC with the same hidden layers and batch, sampling included
   bound              only the matrix products that such an update cannot do without
 
+With --pixels the first two are those of the paper's search on images, cropping included, and the bound is only the
+convolutions that such an update cannot do without. A second table has these in every layout that PyTorch offers.
+
 All times are per update, each the mean of two consecutive ones: ours step the actor in every second. Contestants take
 turns many times, so that a slow phase of the machine hits all alike; the table has medians and quartiles.
 """
@@ -15,28 +18,44 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pixel_speed
 import torch
 from contestants import RandomData, our_sac, stable_baselines_sac
+from convolutions import LAYOUTS, PixelSizes
 from matrix_products import UPDATES_PER_PAIR, Product, Sizes, pair_flops, pair_products, prepare
-from measuring import Contestant, Timing, count_flops, cpu_name, time_in_turn
-from rich import box
+from measuring import Contestant, count_flops, cpu_name, time_in_turn
+from reporting import (
+    BOUNDS,
+    PLAIN,
+    PLAIN_BOUND,
+    WINNER,
+    WINNER_BOUND,
+    Goal,
+    Result,
+    Row,
+    derivation_line,
+    empty_table,
+    goal_lines,
+    machine_json,
+    median_and_quartiles,
+    percentage,
+    row_json,
+    share_of_bound,
+)
 from rich.console import Console
 from rich.table import Table
 
 from a2ls.space import named_loss
 from a2ls.training import prepare_process
 
-PLAIN, WINNER, BASELINE = "SAC", "SAC + A2-winner", "Stable-Baselines3 SAC"
-PLAIN_BOUND, WINNER_BOUND = "bound, SAC", "bound, SAC + A2-winner"
+BASELINE = "Stable-Baselines3 SAC"
 SQUARE = "1024 square product"
-BOUNDS = {PLAIN: PLAIN_BOUND, WINNER: WINNER_BOUND}
 
 BASELINE_NOTE = (
     "Stable-Baselines3 steps its actor at every update, where ours steps it at every second; "
@@ -48,39 +67,22 @@ examples:
   python benchmarks/update_speed.py --sizes 256x128           the size of the preset `fast`
   python benchmarks/update_speed.py --rounds 5                a quick look
   python benchmarks/update_speed.py --json update_speed.json  keep all figures
+  python benchmarks/update_speed.py --pixels                  the preset `paper-image-search` with two threads
+  python benchmarks/update_speed.py --pixels --sizes 256x64 --image-size 48 --filters 16 --threads 1
+                                                              the sizes of the preset `fast-image`
 """
 
+VECTOR_SIZES = ("256x128", "1024x512")
+PIXEL_SIZES = ("1024x128",)
+VECTOR_THREADS, PIXEL_THREADS = 1, 2
+SMALLEST_IMAGE = 15
+"""For four convolutions."""
 
-@dataclass(frozen=True)
-class Goal:
-    """What the update with A2-winner should reach at one size."""
-
-    milliseconds: float
-    published: float
-    """What the code published by the paper's authors took, on an AMD EPYC core with 84 GFLOP/s."""
-    share: float | None = None
-    """The share of the bound."""
-
-
-GOALS = {"1024x512": Goal(200, published=244, share=0.8), "256x128": Goal(7.5, published=15.9)}
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is known of one contestant."""
-
-    timing: Timing
-    """Milliseconds per update."""
-    gflop: float
-    """Floating-point operations in matrix products per update, in 10^9: counted, or derived for a bound."""
-
-    @property
-    def gflop_per_second(self) -> float:
-        """The rate at which those are done."""
-        return self.gflop / self.timing.median * 1000
-
-
-Result = dict[str, Row]
+_CORE = "an AMD EPYC core at 84 GFLOP/s"
+GOALS = {
+    "1024x512": Goal(200, published=244, machine=_CORE, share=0.8),
+    "256x128": Goal(7.5, published=15.9, machine=_CORE),
+}
 
 
 def measure(sizes: Sizes, *, rounds: int | None, seconds: float) -> Result:
@@ -109,13 +111,6 @@ def _agents(sizes: Sizes) -> list[Contestant]:
     return agents
 
 
-def share_of_bound(result: Result, name: str) -> float | None:
-    """The bound's time over the contestant's; None where no bound has the contestant's multiplications."""
-    if name not in BOUNDS:
-        return None
-    return result[BOUNDS[name]].timing.median / result[name].timing.median
-
-
 def ratio_to_baseline(result: Result, name: str) -> float | None:
     """The contestant's time over that of Stable-Baselines3."""
     if BASELINE not in result or name in BOUNDS.values():
@@ -126,36 +121,25 @@ def ratio_to_baseline(result: Result, name: str) -> float | None:
 def table(sizes: Sizes, result: Result) -> Table:
     """The figures of one size."""
     title = f"One update, hidden {sizes.hidden}, batch {sizes.batch}"
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    drawn.add_column("contestant", no_wrap=True)
-    for column in ("median ms", "quartiles", "GFLOP/s", "of bound", "/ SB3"):
-        drawn.add_column(column, justify="right", no_wrap=True)
+    drawn = empty_table(title, "contestant", "median ms", "quartiles", "GFLOP/s", "of bound", "/ SB3")
     for name, row in result.items():
         if name == SQUARE:
             continue
-        share, ratio, timing = share_of_bound(result, name), ratio_to_baseline(result, name), row.timing
+        ratio = ratio_to_baseline(result, name)
         drawn.add_row(
             name,
-            _short(timing.median),
-            f"{_short(timing.lower_quartile)}-{_short(timing.upper_quartile)}",
+            *median_and_quartiles(row.timing),
             f"{row.gflop_per_second:.1f}",
-            "" if share is None else f"{share:.1%}",
+            percentage(share_of_bound(result, name)),
             "" if ratio is None else f"{ratio:.2f}",
         )
     return drawn
 
 
-def _short(milliseconds: float) -> str:
-    return f"{milliseconds:.1f}" if milliseconds >= 100 else f"{milliseconds:.2f}"
-
-
 def check_lines(result: Result) -> list[str]:
     """The derived list of products beside PyTorch's count of the real update, and the machine's reference."""
     lines = [
-        f"Products of {name}: {result[bound].gflop:.4f} GFLOP an update derived from the sizes, "
-        f"{result[name].gflop:.4f} counted by PyTorch in the real one "
-        f"({result[bound].gflop / result[name].gflop - 1:+.2%})."
-        for name, bound in BOUNDS.items()
+        derivation_line("Products", name, result[bound].gflop, result[name].gflop) for name, bound in BOUNDS.items()
     ]
     if BASELINE in result:
         lines.append(f"Products of {BASELINE}: {result[BASELINE].gflop:.4f} GFLOP an update counted.")
@@ -163,50 +147,20 @@ def check_lines(result: Result) -> list[str]:
     return [*lines, f"This machine's {SQUARE}: {rate:.1f} GFLOP/s. {WINNER} was timed {runs} times."]
 
 
-def goal_lines(sizes: Sizes, result: Result) -> list[str]:
-    """Whether the goals of this size are reached."""
-    goal = GOALS.get(str(sizes))
-    if goal is None:
-        return []
-    taken = result[WINNER].timing.median
-    lines = [
-        f"{WINNER} at {sizes.hidden}/{sizes.batch}: {taken:.1f} ms, goal {goal.milliseconds:g} ms "
-        f"({_verdict(reached=taken <= goal.milliseconds)}). The code published by the paper's authors took "
-        f"{goal.published:g} ms on an AMD EPYC core at 84 GFLOP/s."
-    ]
-    share = share_of_bound(result, WINNER)
-    if goal.share is not None and share is not None:
-        lines.append(
-            f"{WINNER} at {sizes.hidden}/{sizes.batch}: {share:.1%} of the bound, goal {goal.share:.0%} "
-            f"({_verdict(reached=share >= goal.share)})."
-        )
-    return lines
-
-
-def _verdict(*, reached: bool) -> str:
-    return "reached" if reached else "not reached"
-
-
 def as_json(results: dict[Sizes, Result], threads: int) -> dict[str, Any]:
     """All figures, with what they depend on."""
     return {
-        "cpu": cpu_name(),
-        "threads": threads,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
+        **machine_json(threads),
         "note": BASELINE_NOTE,
         "sizes": [
             {
                 **asdict(sizes),
                 "contestants": {
                     name: {
-                        **{f"{key}_ms" if key != "runs" else key: value for key, value in asdict(row.timing).items()},
-                        "gflop": row.gflop,
-                        "gflop_per_second": row.gflop_per_second,
-                        "share_of_bound": share_of_bound(result, name),
+                        **row_json(result, name),
                         "ratio_to_stable_baselines3": None if name == SQUARE else ratio_to_baseline(result, name),
                     }
-                    for name, row in result.items()
+                    for name in result
                 },
             }
             for sizes, result in results.items()
@@ -240,9 +194,9 @@ def parser() -> argparse.ArgumentParser:
         "--sizes",
         nargs="+",
         type=parse_sizes,
-        default=[parse_sizes(text) for text in ("256x128", "1024x512")],
         metavar="HIDDENxBATCH",
-        help="hidden units and batch size (default: 256x128 1024x512, those of the presets fast and paper-vector)",
+        help=f"hidden units and batch size (default: {' '.join(VECTOR_SIZES)}, those of the presets fast and "
+        f"paper-vector; with --pixels {' '.join(PIXEL_SIZES)}, that of paper-image-search)",
     )
     made.add_argument("--rounds", type=_at_least(2), metavar="N", help="turns of each contestant (default: by seconds)")
     made.add_argument(
@@ -250,29 +204,81 @@ def parser() -> argparse.ArgumentParser:
         type=_at_least(1),
         default=50,
         metavar="S",
-        help="time for each size, without --rounds (default: 50)",
+        help="time for each table, without --rounds (default: 50)",
     )
-    made.add_argument("--threads", type=_at_least(1), default=1, metavar="N", help="threads of PyTorch (default: 1)")
+    made.add_argument(
+        "--threads",
+        type=_at_least(1),
+        metavar="N",
+        help=f"threads of PyTorch (default: {VECTOR_THREADS}; with --pixels {PIXEL_THREADS})",
+    )
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    pixels = made.add_argument_group("images")
+    pixels.add_argument("--pixels", action="store_true", help="updates on images in place of vectors")
+    pixels.add_argument(
+        "--image-size",
+        type=_at_least(SMALLEST_IMAGE),
+        default=PixelSizes.image_size,
+        metavar="N",
+        help=f"side of the images that the encoder sees (default: {PixelSizes.image_size})",
+    )
+    pixels.add_argument(
+        "--filters",
+        type=_at_least(1),
+        default=PixelSizes.filters,
+        metavar="N",
+        help=f"filters of each convolution (default: {PixelSizes.filters})",
+    )
+    pixels.add_argument(
+        "--layouts",
+        nargs="*",
+        choices=LAYOUTS,
+        default=list(LAYOUTS),
+        metavar="NAME",
+        help=f"what the second table has (default: {' '.join(LAYOUTS)}); none for no second table",
+    )
     return made
+
+
+def run_vectors(sizes: list[Sizes], threads: int, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Measure and print; returns all figures."""
+    results: dict[Sizes, Result] = {}
+    for each in sizes:
+        result = results[each] = measure(each, rounds=arguments.rounds, seconds=arguments.seconds)
+        console.print()
+        console.print(table(each, result))
+        goal = GOALS.get(str(each))
+        reached = [] if goal is None else goal_lines(f"{each.hidden}/{each.batch}", result, goal)
+        for line in (*check_lines(result), *reached):
+            console.print(line, highlight=False)
+    console.print(f"\n{BASELINE_NOTE}", highlight=False)
+    return as_json(results, threads)
+
+
+def run_pixels(sizes: list[Sizes], threads: int, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Measure and print; returns all figures."""
+    return pixel_speed.run(
+        [PixelSizes(each.hidden, each.batch, arguments.image_size, arguments.filters) for each in sizes],
+        arguments.layouts,
+        threads=threads,
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        console=console,
+    )
 
 
 def main() -> None:
     """Measure, print, and write the figures where asked for."""
     arguments = parser().parse_args()
-    prepare_process(arguments.threads)
+    pixels = arguments.pixels
+    threads = arguments.threads or (PIXEL_THREADS if pixels else VECTOR_THREADS)
+    sizes = arguments.sizes or [parse_sizes(text) for text in (PIXEL_SIZES if pixels else VECTOR_SIZES)]
+    prepare_process(threads)
     console = Console()
-    console.print(f"{cpu_name()}, {arguments.threads} thread(s), torch {torch.__version__}", highlight=False)
-    results: dict[Sizes, Result] = {}
-    for sizes in arguments.sizes:
-        result = results[sizes] = measure(sizes, rounds=arguments.rounds, seconds=arguments.seconds)
-        console.print()
-        console.print(table(sizes, result))
-        for line in (*check_lines(result), *goal_lines(sizes, result)):
-            console.print(line, highlight=False)
-    console.print(f"\n{BASELINE_NOTE}", highlight=False)
+    console.print(f"{cpu_name()}, {threads} thread(s), torch {torch.__version__}", highlight=False)
+    figures = (run_pixels if pixels else run_vectors)(sizes, threads, arguments, console)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(as_json(results, arguments.threads), indent=2) + "\n")
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
         console.print(f"All figures: {arguments.json}", highlight=False)
 
 

@@ -103,12 +103,13 @@ class RandomWindow:
         if images.shape[1:] != self._input_shape:
             raise ValueError(f"images have the shape {tuple(images.shape[1:])}, but must have {self._input_shape}")
         size = self._size
-        # As an encoder computes with them, so that a view is converted once however many networks see it.
-        views = torch.empty((len(images), *self.shape), device=images.device, memory_format=torch.channels_last)
-        # One by one: indexing with tensors takes several times as long.
-        for view, image, top, left in zip(views, self._bordered(images), tops, lefts, strict=True):
-            view.copy_(image[:, top : top + size, left : left + size])
-        return views
+        # Window by window: indexing with tensors takes several times as long.
+        windows = [
+            image[:, top : top + size, left : left + size].permute(1, 2, 0)
+            for image, top, left in zip(self._bordered(images).unbind(), tops, lefts, strict=True)
+        ]
+        # As an encoder computes with them, channels last, so that a view is converted once whatever networks see it.
+        return torch.stack(windows).to(torch.float32).permute(0, 3, 1, 2)
 
     def plain(self, observations: Tensor) -> Tensor:
         """The window in the middle."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from a2ls.space._loss import Loss
 
 PATTERNS: dict[str, Loss] = {
@@ -23,9 +25,12 @@ def contains(loss: Loss, pattern: Loss) -> bool:
         >>> contains(Loss.parse("s0 a0 -> s1 s2"), Loss.parse("s0 a0 -> s1"))
         True
     """
-    return set(pattern.source_elements) <= set(loss.source_elements) and set(pattern.target_elements) <= set(
-        loss.target_elements
-    )
+    return _covers(loss.source, pattern.source) and _covers(loss.target, pattern.target)
+
+
+def _covers(whole: Sequence[bool], part: Sequence[bool]) -> bool:
+    """Whether a mask has all elements of another, which may be longer or shorter."""
+    return all(bit < len(whole) and whole[bit] for bit, on in enumerate(part) if on)
 
 
 def patterns_of(loss: Loss) -> tuple[str, ...]:
