@@ -16,7 +16,7 @@ setup: $(INSTALLED)  ## Install everything into .venv
 
 # torch comes first and by exact version: a plain range may bring gigabytes of CUDA packages onto a machine without a GPU.
 $(INSTALLED): pyproject.toml constraints.txt scripts/system-libraries
-	@scripts/system-libraries
+	@scripts/system-libraries drawing
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
@@ -27,6 +27,7 @@ quickstart: $(INSTALLED)  ## A small search of some minutes, from random losses 
 	@$(BIN)/a2ls quickstart
 
 test: $(INSTALLED) lint  ## Lint, type-check and test (minutes)
+	@scripts/system-libraries browser
 	$(BIN)/pytest --numprocesses=2
 
 test-slow: $(INSTALLED)  ## The tests that take many minutes

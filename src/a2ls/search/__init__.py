@@ -30,7 +30,7 @@ from a2ls.search._rows import Candidate, Row
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
 from a2ls.search._search import SearchFolder, search
 from a2ls.search._space import SearchSpace
-from a2ls.search._statistics import MANY_SEEDS, MIN_SEEDS, Interval
+from a2ls.search._statistics import MANY_SEEDS, MIN_SEEDS, Interval, mean_interval
 from a2ls.search._validation import (
     NoVerdict,
     Selected,
@@ -91,6 +91,7 @@ __all__ = [
     "first_fresh_seed",
     "loss_contender",
     "loss_label",
+    "mean_interval",
     "operator_contenders",
     "operator_scores",
     "read_export",

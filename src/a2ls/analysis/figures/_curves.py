@@ -1,0 +1,180 @@
+"""Learning curves of the best candidates against the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from a2ls.analysis._dataset import Dataset
+from a2ls.analysis._standings import TOP, BaselineResult, baseline_results
+from a2ls.analysis.figures._style import SKY, baseline_line, escaped, faint, new_figure, wrapped
+from a2ls.analysis.figures._trainings import Training, environment, finished_trainings
+from a2ls.search import MIN_SEEDS, mean_interval
+
+TITLE = "Curves of the best candidates"
+CAPTION = (
+    "How the score grows while an agent trains. Solid lines are the best candidates, each trained once and chosen for "
+    "its score, so part of their lead is luck. Broken lines are baselines, with a band where there are several seeds: "
+    "the 95 % interval of the mean from three seeds on, the lowest to the highest of two."
+)
+NEEDS = "a finished candidate or baseline"
+
+Band = Literal["95 % interval", "lowest to highest"]
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "cross", "x", "star", "hexagon")
+_HEIGHT = 460
+
+
+@dataclass(frozen=True)
+class CandidateCurve:
+    """The curve of one candidate."""
+
+    number: int
+    loss: str
+    """In text form."""
+    aulc: float
+    steps: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class BaselineCurve:
+    """The mean curve of a baseline, at the steps that all its seeds have."""
+
+    name: str
+    seeds: int
+    steps: tuple[int, ...]
+    mean: tuple[float, ...]
+    band: Band | None
+    """What low and high are; None for one seed."""
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """What to compare, the best candidate first."""
+
+    env: str
+    candidates: tuple[CandidateCurve, ...]
+    baselines: tuple[BaselineCurve, ...]
+
+
+def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
+    """The curves of the `top` best candidates and of the baselines; None if nothing is finished yet.
+
+    None for a benchmark as well: it has no candidates, and curves in several environments are not one figure.
+    """
+    if dataset.kind != "search":
+        return None
+    candidates = tuple(map(candidate_curve, finished_trainings(dataset)[:top]))
+    baselines = tuple(map(_baseline_curve, baseline_results(dataset.baselines)))
+    if not (candidates or baselines):
+        return None
+    return LearningCurves(environment(dataset), candidates, baselines)
+
+
+def candidate_curve(training: Training) -> CandidateCurve:
+    """The curve of a finished candidate."""
+    return CandidateCurve(training.number, training.candidate.label, training.aulc, training.steps, training.scores)
+
+
+def _baseline_curve(result: BaselineResult) -> BaselineCurve:
+    points = result.curve.points
+    band: Band | None = None
+    low = high = ()  # type: tuple[float, ...]
+    if len(result.rows) >= MIN_SEEDS:
+        band = "95 % interval"
+        intervals = [mean_interval(np.array(point.returns)) for point in points]
+        low = tuple(interval.low for interval in intervals if interval is not None)
+        high = tuple(interval.high for interval in intervals if interval is not None)
+    elif len(result.rows) > 1:
+        band = "lowest to highest"
+        low, high = tuple(min(point.returns) for point in points), tuple(max(point.returns) for point in points)
+    return BaselineCurve(
+        name=result.name,
+        seeds=len(result.rows),
+        steps=tuple(point.step for point in points),
+        mean=tuple(point.score for point in points),
+        band=band,
+        low=low,
+        high=high,
+    )
+
+
+def draw_learning_curves(data: LearningCurves) -> go.Figure:
+    """Draw candidates as solid lines and baselines as broken ones with their bands."""
+    best = f"the best {len(data.candidates)} by AULC" if len(data.candidates) > 1 else "the best by AULC"
+    figure = new_figure(
+        TITLE, f"{data.env}: {best if data.candidates else 'no candidate is finished yet'}", _HEIGHT, 80
+    )
+    for curve in data.baselines:
+        _draw_baseline(figure, curve)
+    # The best last, on top of all others; the legend has it first nevertheless.
+    for place in reversed(range(len(data.candidates))):
+        _draw_candidate(figure, data.candidates[place], place)
+    figure.update_xaxes(title="environment steps", rangemode="tozero")
+    figure.update_yaxes(title="score (mean return)")
+    return figure
+
+
+def _draw_candidate(figure: go.Figure, curve: CandidateCurve, place: int) -> None:
+    is_best = place == 0
+    figure.add_scatter(
+        x=curve.steps,
+        y=curve.scores,
+        mode="lines+markers",
+        name=f"{place + 1}. candidate {curve.number}: {curve.aulc:.1f}",
+        line={"color": SKY, "width": 4 if is_best else 1.5},
+        marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 10 if is_best else 8},
+        opacity=1 if is_best else 0.8,
+        legendrank=place,
+        hovertemplate=curve_hover(curve),
+    )
+
+
+def curve_hover(curve: CandidateCurve) -> str:
+    """What to show at a point of a candidate's curve."""
+    return (
+        f"<b>candidate {curve.number}</b>, AULC {curve.aulc:.1f}<br>%{{y:.1f}} at step %{{x:,}}<br>"
+        f"{wrapped(curve.loss)}<extra></extra>"
+    )
+
+
+def _draw_baseline(figure: go.Figure, curve: BaselineCurve) -> None:
+    line = baseline_line(curve.name)
+    seeds = "one seed" if curve.band is None else f"mean of {curve.seeds} seeds, {curve.band}"
+    name = f"{escaped(curve.name)}: {seeds}"
+    if curve.band is not None:
+        for edge, fill in ((curve.low, None), (curve.high, "tonexty")):
+            figure.add_scatter(
+                x=curve.steps,
+                y=edge,
+                mode="lines",
+                line={"width": 0, "color": line["color"]},
+                fill=fill,
+                fillcolor=faint(line["color"], 0.18),
+                legendgroup=name,
+                showlegend=False,
+                hoverinfo="skip",
+            )
+    figure.add_scatter(
+        x=curve.steps,
+        y=curve.mean,
+        customdata=_ranges(curve),
+        mode="lines+markers",
+        name=name,
+        legendgroup=name,
+        line=line,
+        marker={"size": 6},
+        hovertemplate=f"<b>{name}</b><br>%{{y:.1f}} at step %{{x:,}}%{{customdata}}<extra></extra>",
+    )
+
+
+def _ranges(curve: BaselineCurve) -> Sequence[str]:
+    if curve.band is None:
+        return [""] * len(curve.steps)
+    return [f"<br>{curve.band}: {low:.1f} to {high:.1f}" for low, high in zip(curve.low, curve.high, strict=True)]

@@ -1,0 +1,275 @@
+"""Every candidate of a search, stage by stage: the paper's figures of the evolution process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from a2ls.analysis._dataset import Dataset
+from a2ls.analysis._standings import baseline_results, finite_score
+from a2ls.analysis.figures._style import (
+    ORANGE,
+    baseline_line,
+    escaped,
+    in_origin_order,
+    new_figure,
+    origin_colour,
+    origin_symbol,
+    wrapped,
+)
+from a2ls.analysis.figures._trainings import environment
+from a2ls.search import Candidate
+
+TITLE = "Every candidate, stage by stage"
+CAPTION = (
+    "Each mark is one candidate, an agent trained with one auxiliary loss: the higher, the faster it learned; its "
+    "place within the column of its stage means nothing. Broken lines are agents without a searched loss. If the "
+    "search works, the line of means rises from stage to stage and the best candidates are above the baselines."
+)
+NEEDS = "a candidate that has ended"
+
+# Multiples of it, taken modulo 1, never lie close to one another: an even spread without a generator.
+_GOLDEN = 0.6180339887498949
+_COLUMN_WIDTH = 0.7
+# Beyond this many marks a browser draws them as one picture.
+_MANY_DOTS = 2_000
+_HEIGHT = 460
+# The least distance of two names of baselines, as a share of the range of scores.
+_NAME_DISTANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A candidate with a score."""
+
+    number: int
+    stage: int
+    x: float
+    """Its stage, and a little to the left or right."""
+    aulc: float
+    origin: str
+    parents: tuple[int, ...]
+    loss: str
+    """In text form."""
+    pruned_at: int | None
+    """The step after which it was pruned: its AULC is that of the curve so far."""
+
+
+@dataclass(frozen=True)
+class StageMean:
+    """The mean AULC of the finished candidates of a stage."""
+
+    stage: int
+    aulc: float
+    count: int
+
+
+@dataclass(frozen=True)
+class BaselineLevel:
+    """The mean AULC of a baseline."""
+
+    name: str
+    aulc: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """All candidates that have a score, and what to compare them with."""
+
+    env: str
+    dots: tuple[Dot, ...]
+    means: tuple[StageMean, ...]
+    baselines: tuple[BaselineLevel, ...]
+    winner: Dot | None
+    """The finished candidate with the highest AULC."""
+    failed: int
+    running: int
+
+
+def evolution(dataset: Dataset) -> Evolution | None:
+    """Every finished or pruned candidate by stage; None if there is none yet."""
+    candidates = dataset.candidates
+    dots = tuple(dot for candidate in candidates if (dot := _dot(candidate)) is not None)
+    if not dots:
+        return None
+    finished = [dot for dot in dots if dot.pruned_at is None]
+    return Evolution(
+        env=environment(dataset),
+        dots=dots,
+        means=tuple(_stage_means(finished)),
+        baselines=tuple(
+            BaselineLevel(result.name, result.mean, len(result.rows)) for result in baseline_results(dataset.baselines)
+        ),
+        winner=min(finished, key=lambda dot: (-dot.aulc, dot.number), default=None),
+        failed=sum(candidate.state == "failed" for candidate in candidates),
+        running=sum(candidate.state == "running" for candidate in candidates),
+    )
+
+
+def _dot(candidate: Candidate) -> Dot | None:
+    if candidate.state not in ("finished", "pruned") or (aulc := finite_score(candidate)) is None:
+        return None
+    return Dot(
+        number=candidate.number,
+        stage=candidate.stage,
+        x=candidate.stage + jitter(candidate.number),
+        aulc=aulc,
+        origin=candidate.origin,
+        parents=candidate.parents,
+        loss=candidate.label,
+        pruned_at=candidate.curve.points[-1].step if candidate.state == "pruned" else None,
+    )
+
+
+def jitter(number: int) -> float:
+    """How far a candidate is drawn from the middle of its stage: the same each time, and spread evenly."""
+    return _COLUMN_WIDTH * (number * _GOLDEN % 1 - 0.5)
+
+
+def _stage_means(dots: Sequence[Dot]) -> list[StageMean]:
+    by_stage: dict[int, list[float]] = {}
+    for dot in dots:
+        by_stage.setdefault(dot.stage, []).append(dot.aulc)
+    return [StageMean(stage, sum(own) / len(own), len(own)) for stage, own in sorted(by_stage.items())]
+
+
+def draw_evolution(data: Evolution) -> go.Figure:
+    """Draw the candidates as marks, coloured by their origin; hollow ones were pruned."""
+    figure = new_figure(TITLE, _subtitle(data), _HEIGHT, more_if_narrow=60)
+    is_crowded = len(data.dots) > _MANY_DOTS
+    # All of them, because what is drawn as one picture hides what is not.
+    mark = go.Scattergl if is_crowded else go.Scatter
+    for origin in in_origin_order([dot.origin for dot in data.dots]):
+        is_named = False
+        for is_pruned in (False, True):
+            own = [dot for dot in data.dots if dot.origin == origin and (dot.pruned_at is not None) == is_pruned]
+            if own:
+                figure.add_trace(_marks(mark, own, origin, is_pruned=is_pruned, is_crowded=is_crowded))
+                # One line in the legend is enough: it shows and hides both.
+                figure.data[-1].showlegend = not is_named
+                is_named = True
+    if data.means:
+        figure.add_trace(_means_line(mark, data.means))
+    first, last = (f(dot.stage for dot in data.dots) for f in (min, max))
+    ends = (first - 0.5, last + 0.5)
+    _draw_baselines(figure, mark, data, ends)
+    if data.winner is not None:
+        figure.add_trace(_winner_mark(mark, data.winner))
+    figure.update_xaxes(title="stage of the search", range=ends, showgrid=False, zeroline=False)
+    if last - first < 15:
+        figure.update_xaxes(tickmode="linear", dtick=1)
+    figure.update_yaxes(title="AULC (mean score)", zeroline=False)
+    # In the legend small marks are as large as any.
+    figure.update_layout(legend={"itemsizing": "constant"})
+    return figure
+
+
+def _subtitle(data: Evolution) -> str:
+    pruned = sum(dot.pruned_at is not None for dot in data.dots)
+    words = [f"{data.env}: {len(data.dots) - pruned:,} finished"]
+    words += [f"{pruned:,} pruned (hollow)"] * (pruned > 0)
+    words += [f"{data.running:,} in training"] * (data.running > 0)
+    words += [f"{data.failed:,} failed, not shown"] * (data.failed > 0)
+    return ", ".join(words)
+
+
+def _marks(
+    mark: type[go.Scatter], dots: Sequence[Dot], origin: str, *, is_pruned: bool, is_crowded: bool
+) -> go.Scatter:
+    colour = origin_colour(origin)
+    outline = {"color": colour, "width": 1 if is_crowded else 1.5}
+    return mark(
+        # Single precision is more than a screen shows, and half the page.
+        x=np.array([dot.x for dot in dots], dtype=np.float32),
+        y=np.array([dot.aulc for dot in dots], dtype=np.float32),
+        customdata=[_hover_fields(dot) for dot in dots],
+        mode="markers",
+        name=escaped(origin),
+        legendgroup=origin,
+        marker={
+            "color": colour,
+            "symbol": origin_symbol(origin) + ("-open" if is_pruned else ""),
+            "size": 5 if is_crowded else 9,
+            "opacity": 0.6 if is_crowded else 0.8,
+            "line": outline if is_pruned else {"width": 0},
+        },
+        hovertemplate=_HOVER,
+    )
+
+
+_HOVER = (
+    "<b>candidate %{customdata[0]}</b>, stage %{customdata[1]}<br>AULC %{y:.1f}%{customdata[3]}<br>"
+    "origin: %{customdata[2]}<br>%{customdata[4]}<extra></extra>"
+)
+
+
+def _hover_fields(dot: Dot) -> list[str | int]:
+    origin = dot.origin + (f" of {' and '.join(map(str, dot.parents))}" if dot.parents else "")
+    pruned = f" so far, pruned after step {dot.pruned_at:,}" if dot.pruned_at is not None else ""
+    return [dot.number, dot.stage, escaped(origin), pruned, wrapped(dot.loss)]
+
+
+def _means_line(mark: type[go.Scatter], means: Sequence[StageMean]) -> go.Scatter:
+    return mark(
+        x=[mean.stage for mean in means],
+        y=[mean.aulc for mean in means],
+        customdata=[mean.count for mean in means],
+        mode="lines+markers",
+        name="mean of the stage",
+        line={"width": 3},
+        marker={"size": 8},
+        hovertemplate="mean of stage %{x}: %{y:.1f}<br>of %{customdata} finished<extra></extra>",
+    )
+
+
+def _draw_baselines(figure: go.Figure, mark: type[go.Scatter], data: Evolution, ends: tuple[float, float]) -> None:
+    for level in data.baselines:
+        seeds = "one seed" if level.seeds == 1 else f"{level.seeds} seeds"
+        figure.add_trace(
+            mark(
+                x=ends,
+                y=[level.aulc] * 2,
+                mode="lines",
+                name=f"{escaped(level.name)} {level.aulc:.1f} ({seeds})",
+                line=baseline_line(level.name),
+                hovertemplate=f"baseline {level.name}: {level.aulc:.1f}<br>mean AULC of {seeds}<extra></extra>",
+            )
+        )
+    for level, y in zip(data.baselines, _name_places(data), strict=True):
+        figure.add_annotation(
+            x=ends[1],
+            y=y,
+            text=escaped(level.name),
+            xanchor="right",
+            yanchor="bottom",
+            showarrow=False,
+            font={"color": baseline_line(level.name)["color"]},
+            borderpad=1,
+        )
+
+
+def _name_places(data: Evolution) -> list[float]:
+    """Where the baselines' names go: on their lines, or as far above as those below need."""
+    scores = [dot.aulc for dot in data.dots] + [level.aulc for level in data.baselines]
+    distance = _NAME_DISTANCE * (max(scores) - min(scores))
+    places: dict[int, float] = {}
+    lowest = -float("inf")
+    for i in sorted(range(len(data.baselines)), key=lambda i: data.baselines[i].aulc):
+        lowest = places[i] = max(data.baselines[i].aulc, lowest + distance)
+    return [places[i] for i in range(len(data.baselines))]
+
+
+def _winner_mark(mark: type[go.Scatter], winner: Dot) -> go.Scatter:
+    return mark(
+        x=[winner.x],
+        y=[winner.aulc],
+        customdata=[_hover_fields(winner)],
+        mode="markers",
+        name=f"best: candidate {winner.number}, {winner.aulc:.1f}",
+        marker={"symbol": "star", "size": 18, "color": ORANGE, "line": {"color": "white", "width": 1}},
+        hovertemplate=_HOVER,
+    )

@@ -1,0 +1,191 @@
+"""What all figures share: colours, themes, an empty figure to draw on, and texts that fit a phone."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from a2ls.training import BASELINES
+
+Theme = Literal["light", "dark"]
+
+# The hues of Okabe and Ito, which the colour-blind can tell apart; orange, sky blue and purple are darker than theirs,
+# such that every colour stands out (3:1 and more) from a light page as well as from a dark one.
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#C46B9E"
+ORANGE, SKY, GREY = "#BF8300", "#2B93D1", "#808080"
+
+ORIGIN_COLOURS = {
+    "random": GREY,
+    "forward-dynamics-prior": ORANGE,
+    "reward-prediction-prior": PURPLE,
+    "replacement": BLUE,
+    "crossover": VERMILLION,
+    "horizon-change": GREEN,
+}
+"""The colour of each origin, the same in all figures; any other is drawn as `random` is."""
+
+# Told by their shape as well, where colours fail.
+_ORIGIN_SYMBOLS = {
+    "random": "circle",
+    "forward-dynamics-prior": "triangle-up",
+    "reward-prediction-prior": "triangle-down",
+    "replacement": "square",
+    "crossover": "diamond",
+    "horizon-change": "pentagon",
+}
+_BASELINE_COLOURS = (VERMILLION, PURPLE, GREEN, ORANGE, SKY, GREY)
+_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "dash")
+
+BACKGROUNDS: dict[Theme, str] = {"light": "#ffffff", "dark": "#14171c"}
+"""What the colours were chosen for: pages that are about as light or as dark."""
+
+_INK: dict[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb"}
+_GRID: dict[Theme, str] = {"light": "#e1e4e8", "dark": "#343a43"}
+_VEIL: dict[Theme, str] = {"light": "rgba(255,255,255,0.75)", "dark": "rgba(20,23,28,0.75)"}
+_SEQUENTIAL: dict[Theme, list[list[Any]]] = {
+    "light": [[0, "#f3f5f7"], [0.5, "#6fb1dc"], [1, "#08416f"]],
+    "dark": [[0, "#20252c"], [0.5, "#1c73a8"], [1, "#bfe6ff"]],
+}
+_DIVERGING: dict[Theme, list[list[Any]]] = {
+    "light": [[0, "#9c4400"], [0.25, "#e9a46c"], [0.5, "#f3f5f7"], [0.75, "#6fb1dc"], [1, "#08416f"]],
+    "dark": [[0, "#ffc9a0"], [0.25, "#b85a14"], [0.5, "#20252c"], [0.75, "#1c73a8"], [1, "#bfe6ff"]],
+}
+
+FONT_SIZE = 13
+SMALL = 12
+_TITLE_SIZE = 16
+# Characters that a telephone shows in one line, of a label under the pointer and of a subtitle.
+_HOVER_WIDTH, _SUBTITLE_WIDTH = 38, 46
+_LINE_HEIGHT = 17
+
+
+def theme_layout(theme: Theme) -> dict[str, Any]:
+    """What a page hands to `Plotly.relayout` (or `Figure.update_layout`) to turn any of the figures light or dark.
+
+    It is one template: text, grids, scales of colours and whatever is drawn in no colour of its own. The background is
+    transparent, so that the page's own shows.
+    """
+    axis = {
+        "gridcolor": _GRID[theme],
+        "linecolor": _GRID[theme],
+        "zerolinecolor": _GRID[theme],
+        "tickfont": {"size": SMALL},
+        "title": {"font": {"size": FONT_SIZE}, "standoff": 8},
+        "automargin": True,
+        "ticks": "",
+    }
+    layout = {
+        "font": {"size": FONT_SIZE, "color": _INK[theme], "family": "system-ui, sans-serif"},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        # Traces without a colour are drawn like text.
+        "colorway": [_INK[theme]],
+        "colorscale": {"sequential": _SEQUENTIAL[theme], "diverging": _DIVERGING[theme]},
+        "coloraxis": {"colorbar": {"outlinewidth": 0, "tickfont": {"size": SMALL}}},
+        "xaxis": axis,
+        "yaxis": axis,
+        "annotationdefaults": {"bgcolor": _VEIL[theme], "font": {"size": SMALL, "color": _INK[theme]}},
+        "hoverlabel": {
+            "bgcolor": BACKGROUNDS[theme],
+            "bordercolor": _INK[theme],
+            "font": {"size": FONT_SIZE, "color": _INK[theme]},
+            "align": "left",
+        },
+        "legend": {"font": {"size": SMALL}, "bgcolor": "rgba(0,0,0,0)"},
+        "title": {"font": {"size": _TITLE_SIZE}, "subtitle": {"font": {"size": FONT_SIZE, "color": _INK[theme]}}},
+    }
+    return {"template": {"layout": layout}}
+
+
+def new_figure(title: str, subtitle: str, height: int, more_if_narrow: int = 0) -> go.Figure:
+    """An empty figure in the light theme: as wide as its place, with its legend below.
+
+    Its `layout.meta` has two arrangements for `Plotly.relayout`, `wide` and `narrow`.
+
+    Args:
+        title: At most 32 characters, so that a phone shows all of them.
+        subtitle: Any length: it is broken into lines.
+        height: In pixels, without the title.
+        more_if_narrow: How much higher it is on a phone, where the legend has more lines.
+    """
+    lines = textwrap.wrap(subtitle, _SUBTITLE_WIDTH)
+    top = 44 + _LINE_HEIGHT * len(lines)
+    figure = go.Figure()
+    figure.update_layout(
+        **theme_layout("light"),
+        title={
+            "text": f"<b>{escaped(title)}</b>",
+            "subtitle": {"text": "<br>".join(map(escaped, lines))},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 12, "l": 12},
+        },
+        autosize=True,
+        height=height + top,
+        meta={"wide": {"height": height + top}, "narrow": {"height": height + top + more_if_narrow}},
+        margin={"t": top, "r": 16, "b": 56, "l": 56},
+        # Plotly keeps as much room for it below the axes as it needs.
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 0,
+            "yref": "container",
+            "yanchor": "bottom",
+            "tracegroupgap": 0,
+        },
+        hovermode="closest",
+    )
+    return figure
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: `1 candidate`, `1,200 candidates`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def escaped(text: str) -> str:
+    """Text as it stands, where Plotly would read tags; the arrow of a loss does not need it."""
+    return html.escape(text, quote=False).replace("-&gt;", "->")
+
+
+def wrapped(text: str) -> str:
+    """Text in lines that a label under the pointer can show on a phone."""
+    return "<br>".join(map(escaped, textwrap.wrap(text, _HOVER_WIDTH, break_on_hyphens=False)))
+
+
+def origin_colour(origin: str) -> str:
+    """The colour of an origin."""
+    return ORIGIN_COLOURS.get(origin, GREY)
+
+
+def origin_symbol(origin: str) -> str:
+    """The shape of an origin's marker."""
+    return _ORIGIN_SYMBOLS.get(origin, "circle")
+
+
+def in_origin_order(origins: Sequence[str]) -> list[str]:
+    """Each origin once, those of the first stage first."""
+    known = list(ORIGIN_COLOURS)
+    return sorted(set(origins), key=lambda origin: (known.index(origin) if origin in known else len(known), origin))
+
+
+def baseline_line(name: str) -> dict[str, Any]:
+    """Colour and dash of a baseline, the same in all figures."""
+    known = list(BASELINES)
+    place = known.index(name) if name in known else 0
+    return {"color": _BASELINE_COLOURS[place % len(_DASHES)], "dash": _DASHES[place % len(_DASHES)], "width": 2}
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour that lets others through."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"

@@ -1,0 +1,158 @@
+"""A page that needs nothing but a browser: sections of text, tables and figures in one HTML file.
+
+Nothing here knows what is reported. Figures are drawn in the browser by Plotly, whose script is part of the file.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from a2ls.analysis.figures import Figure, Theme, theme_layout
+
+THEMES: tuple[Theme, ...] = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: text and numbers, right-aligned where a column's cells are numbers."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+    """Which columns are right-aligned."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading of its own."""
+
+    anchor: str
+    title: str
+    text: str = ""
+    """Paragraphs, separated by empty lines; `words in backticks` are set as code."""
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    code: str = ""
+    """Commands or settings, set as they are."""
+    folded: bool = False
+    """Whether it is closed until the reader opens it."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All of a report."""
+
+    title: str
+    lead: str
+    """What a reader should know first."""
+    sections: tuple[Section, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """The few numbers that stand above everything."""
+    footer: str = ""
+
+
+def page_html(page: Page) -> str:
+    """The page as one HTML file without any reference to the network."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to import, and only needed here)
+
+    figures: dict[str, Any] = {}
+    body = "\n".join(_section(section, figures) for section in page.sections)
+    links = "".join(f'<a href="#{s.anchor}">{html.escape(s.title)}</a>' for s in page.sections)
+    facts = "".join(
+        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in page.facts.items()
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{html.escape(page.title)}</title>
+<style>{_resource("page.css")}</style>
+<script>{get_plotlyjs()}</script>
+</head>
+<body>
+<header>
+<button id="theme" type="button" aria-label="Switch between the light and the dark theme"></button>
+<h1>{html.escape(page.title)}</h1>
+{_paragraphs(page.lead)}
+<dl class="facts">{facts}</dl>
+<nav aria-label="Sections">{links}</nav>
+</header>
+<main>
+{body}
+</main>
+<footer>{_paragraphs(page.footer)}</footer>
+<script>
+const FIGURES = {_script_json(figures)};
+const THEMES = {_script_json({theme: theme_layout(theme) for theme in THEMES})};
+{_resource("page.js")}
+</script>
+</body>
+</html>
+"""
+
+
+def _section(section: Section, figures: dict[str, Any]) -> str:
+    """The HTML of a section; what its figures show is added to `figures`, by the id of their place."""
+    parts = [_paragraphs(section.text)]
+    for figure in section.figures:
+        anchor = f"figure-{len(figures) + 1}"
+        figures[anchor] = _without_title(json.loads(figure.to_json()))
+        parts.append(f'<div class="figure" id="{anchor}" role="img"></div>')
+    parts += map(_table, section.tables)
+    if section.code:
+        parts.append(f"<pre><code>{html.escape(section.code)}</code></pre>")
+    content = "\n".join(filter(None, parts))
+    title = html.escape(section.title)
+    if section.folded:
+        content = f"<details><summary>Show</summary>\n{content}\n</details>"
+    return f'<section id="{section.anchor}">\n<h2>{title}</h2>\n{content}\n</section>'
+
+
+def _without_title(figure: dict[str, Any]) -> dict[str, Any]:
+    """A figure without the title that stands above its section already; its subtitle moves up."""
+    title = figure["layout"].get("title", {})
+    title["text"] = ""
+    return figure
+
+
+def _table(table: Table) -> str:
+    def cells(values: Sequence[str], tag: str) -> str:
+        return "".join(
+            f"<{tag}{' class=number' if number else ''}>{_inline(value)}</{tag}>"
+            for value, number in zip(values, table.numeric, strict=True)
+        )
+
+    rows = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
+    note = f'<p class="note">{_inline(table.note)}</p>' if table.note else ""
+    # A wide table scrolls inside its own frame, so that the page never does.
+    return (
+        f'<div class="table"><table><thead><tr>{cells(table.header, "th")}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{note}"
+    )
+
+
+def _paragraphs(text: str) -> str:
+    return "\n".join(f"<p>{_inline(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
+
+
+def _inline(text: str) -> str:
+    """Escaped, with every second part between backticks as code."""
+    parts = html.escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _script_json(value: object) -> str:
+    """JSON that cannot end the script it stands in."""
+    return json.dumps(value, allow_nan=False).replace("</", "<\\/")
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,119 @@
+"""Every candidate as a mark: which are shown, where, and what they say."""
+
+from collections import Counter
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hand_made import baseline, candidate, dataset, strict, unwrapped
+
+from a2ls.analysis import stage_statistics
+from a2ls.analysis.figures import draw_evolution, evolution
+from a2ls.analysis.figures._evolution import jitter
+from made_up_search import made_up_search
+
+SEARCH = dataset(
+    candidate(0, (1.0, 3.0), loss="s0 -> r0"),
+    candidate(1, (5.0, 7.0), loss="s0 a0 -> s1 r1", origin="forward-dynamics-prior"),
+    candidate(2, (9.0,), state="pruned"),
+    candidate(3, (99.0, 99.0), state="failed"),
+    candidate(4, (2.0, 8.0), stage=2, origin="crossover", parents=(1, 0), loss="s0 a0 -> r0"),
+    candidate(5, (6.0, 6.0), stage=2, origin="replacement", parents=(1,), loss="s0 a0 -> s1"),
+    candidate(6, (50.0,), stage=2, state="running"),
+    baseline("sac", 0, (1.0, 2.0)),
+    baseline("sac", 1, (3.0, 4.0)),
+    baseline("curl", 0, (4.0, 4.0)),
+    baseline("curl", 1, (), state="running"),
+)
+
+
+def test_data_by_hand():
+    data = evolution(SEARCH)
+    assert [(dot.number, dot.stage, dot.aulc, dot.pruned_at) for dot in data.dots] == [
+        (0, 1, 2.0, None),
+        (1, 1, 6.0, None),
+        (2, 1, 9.0, 1000),
+        (4, 2, 5.0, None),
+        (5, 2, 6.0, None),
+    ]
+    assert [(mean.stage, mean.aulc, mean.count) for mean in data.means] == [(1, 4.0, 2), (2, 5.5, 2)]
+    assert [(level.name, level.aulc, level.seeds) for level in data.baselines] == [("sac", 2.5, 2), ("curl", 4.0, 1)]
+    assert data.winner.number == 1  # the older of two equals, and not the pruned one
+    assert (data.failed, data.running) == (1, 1)
+
+
+def test_stage_means_are_those_of_the_standings():
+    search = made_up_search(15, 4, ended=50)
+    means = {mean.stage: mean.aulc for mean in evolution(search).means}
+    assert means == pytest.approx({each.stage: each.average for each in stage_statistics(search.candidates)})
+
+
+def test_jitter_is_the_same_each_time_stays_in_its_column_and_spreads():
+    places = [jitter(number) for number in range(5000)]
+    assert places == [jitter(number) for number in range(5000)]
+    assert max(map(abs, places)) <= 0.35
+    # Ten equal parts of the column, for any run of a hundred candidates: none is empty or crowded.
+    for start in (0, 137, 4900):
+        counts, _ = np.histogram(places[start : start + 100], 10, (-0.35, 0.35))
+        assert 8 <= counts.min() <= counts.max() <= 12
+
+
+def test_marks_lines_and_words():
+    drawn = strict(draw_evolution(evolution(SEARCH)))
+    marks = [trace for trace in drawn["data"] if trace["mode"] == "markers" and trace["marker"]["symbol"] != "star"]
+    assert Counter(trace["name"] for trace in marks) == {
+        "random": 2,
+        "forward-dynamics-prior": 1,
+        "crossover": 1,
+        "replacement": 1,
+    }
+    (hollow,) = (trace for trace in marks if trace["marker"]["symbol"].endswith("-open"))
+    assert hollow["y"] == [9.0]
+    assert not hollow["showlegend"]
+    (star,) = (trace for trace in drawn["data"] if trace.get("marker", {}).get("symbol") == "star")
+    assert star["y"] == [6.0]
+    lines = {trace["name"]: trace["y"] for trace in drawn["data"] if trace["mode"] == "lines"}
+    assert lines == {"sac 2.5 (2 seeds)": [2.5, 2.5], "curl 4.0 (one seed)": [4.0, 4.0]}
+    (means,) = (trace for trace in drawn["data"] if trace["mode"] == "lines+markers")
+    assert (means["x"], means["y"]) == ([1, 2], [4.0, 5.5])
+    assert [note["text"] for note in drawn["layout"]["annotations"]] == ["sac", "curl"]
+    subtitle = unwrapped(drawn["layout"]["title"]["subtitle"]["text"])
+    assert subtitle == "pendulum: 4 finished, 1 pruned (hollow), 1 in training, 1 failed, not shown"
+
+
+def test_under_the_pointer_are_loss_number_origin_and_parents():
+    drawn = strict(draw_evolution(evolution(SEARCH)))
+    (crossed,) = (trace for trace in drawn["data"] if trace["name"] == "crossover")
+    assert crossed["customdata"] == [[4, 2, "crossover of 1 and 0", "", "s0 a0 -> r0"]]
+    assert "%{y:.1f}" in crossed["hovertemplate"]
+    assert all(f"%{{customdata[{i}]}}" in crossed["hovertemplate"] for i in range(5))
+    hollow = next(trace for trace in drawn["data"] if trace.get("marker", {}).get("symbol") == "circle-open")
+    assert hollow["customdata"][0][3] == " so far, pruned after step 1,000"
+
+
+def test_every_loss_of_a_search_is_under_some_mark():
+    search = made_up_search(20, 3)
+    drawn = strict(draw_evolution(evolution(search)))
+    shown = {
+        fields[0]: unwrapped(fields[4])
+        for trace in drawn["data"]
+        if trace["mode"] == "markers"
+        for fields in trace["customdata"]
+    }
+    assert shown == {each.number: str(each.loss) for each in search.candidates}
+
+
+def test_names_of_baselines_do_not_cover_each_other():
+    scores = {"sac": 10.0, "curl": 10.01, "rad": 9.99, "drq": 50.0}
+    rows = [baseline(name, 0, (score, score)) for name, score in scores.items()]
+    data = evolution(dataset(candidate(0, (0.0, 0.0)), candidate(1, (100.0, 100.0)), *rows))
+    places = {note.text: note.y for note in draw_evolution(data).layout.annotations}
+    assert sorted(places, key=places.get) == ["rad", "sac", "curl", "drq"]
+    assert np.diff(sorted(places.values())).min() >= 5 - 1e-9
+    assert places["rad"] == pytest.approx(9.99)
+    assert places["drq"] == 50
+
+
+def test_the_mean_of_the_made_up_search_rises():
+    means = [mean.aulc for mean in evolution(made_up_search(40, 4)).means]
+    assert means[0] < fmean(means[1:])

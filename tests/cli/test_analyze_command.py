@@ -1,0 +1,269 @@
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from rich.console import Console
+
+from a2ls._errors import BadInput
+from a2ls.analysis import read_dataset
+from a2ls.analysis._groups import analyse
+from a2ls.cli import analysis_view
+from a2ls.cli._analyze import run, to_record
+from a2ls.envs import EnvironmentConfig
+from a2ls.search import BenchmarkFolder, Grid, SearchConfig, SearchFolder, baseline, contender, export
+from a2ls.space import PATTERNS, contains
+from a2ls.training import Curve, CurvePoint, TrainConfig
+from instant_engine import InstantEngine, made_up_score
+from made_up_search import level_of, made_up_search
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
+TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
+CONFIG = SearchConfig(
+    TRAINING, population=10, stages=3, baselines=("sac", "curl"), baseline_seeds=2, operators=("mse", "cosine +neg")
+)
+
+
+def score(job):
+    """Forward dynamics helps; one candidate fails."""
+    if job.key.number == 7 and "->" in job.label:
+        return RuntimeError("no [red]luck[/]")
+    return made_up_score(job) if job.training.loss is None else level_of(job.training.loss) + made_up_score(job) / 10
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A whole search, one candidate of which failed."""
+    folder = SearchFolder.create(tmp_path_factory.mktemp("searches") / "pendulum", CONFIG)
+    folder.run(InstantEngine(2, score=score))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def records(arguments, capsys):
+    """What the command prints as JSON."""
+    run([*map(str, arguments), "--json", "-"])
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_the_tables_say_what_goes_with_a_high_score(searched, capsys):
+    run([str(searched.path)])
+    shown = capsys.readouterr().out
+    assert shown.startswith("Pendulum-v1, pendulum: 29 of 30 candidates; left out: 1 failed\n")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    for title in ("Typical patterns", "More in the target or in the source", "Operators", "Horizons", "Stages"):
+        assert shown.count(title) == 1
+    assert "Candidates are not independent draws" in words(shown)
+    assert "are in neither group" in words(shown)
+
+
+def test_a_line_of_the_table_has_the_means_the_numbers_and_the_p_of_the_two_groups(capsys):
+    run([str(PUBLISHED)])
+    shown = [words(line) for line in capsys.readouterr().out.splitlines()]
+    finished = [each for each in read_dataset(PUBLISHED).candidates if each.state == "finished"]
+    lines = {}
+    for name, pattern in PATTERNS.items():
+        having = [each.curve.aulc for each in finished if contains(each.loss, pattern)]
+        lacking = [each.curve.aulc for each in finished if not contains(each.loss, pattern)]
+        (line,) = (line for line in shown if line.startswith(name))
+        p = scipy.stats.ttest_ind(having, lacking, equal_var=False).pvalue
+        stars = "** " if p < 0.01 else "* " if p < 0.05 else ""
+        assert line.startswith(
+            f"{name} {np.mean(having):.1f} ({len(having)}) {np.mean(lacking):.1f} ({len(lacking)}) "
+            f"{np.mean(having) - np.mean(lacking):+.1f} {stars}{'<0.001' if p < 0.001 else f'{p:.3f}'} "
+        )
+        lines[p] = line
+    # Holm's correction of the smallest of five.
+    assert lines[min(lines)].endswith(f" {5 * min(lines):.3f}")
+    assert any(" ** <0.001 " in line for line in shown if line.startswith("states"))
+
+
+def test_the_stages_stand_beside_the_baselines(searched, capsys):
+    run([str(searched.path)])
+    shown = [words(line) for line in capsys.readouterr().out.splitlines()]
+    for stage in (1, 2, 3):
+        scores = sorted(
+            (each.curve.aulc for each in searched.candidates() if each.stage == stage and each.state == "finished"),
+            reverse=True,
+        )
+        cells = f"{np.mean(scores):.1f} {np.mean(scores[:5]):.1f} {scores[0]:.1f}"
+        assert f"stage {stage} {len(scores)} {cells}" in shown
+    for name in ("sac", "curl"):
+        own = [row.curve.aulc for row in searched.baselines() if row.label == name]
+        assert f"{name} (mean of 2 seeds) 2 {np.mean(own):.1f} {max(own):.1f}" in shown
+
+
+def test_json_and_csv_hold_all_comparisons_with_full_precision(searched, tmp_path, capsys):
+    (record,) = records([searched.path], capsys)
+    assert (record["name"], record["env"], record["candidates"]) == ("pendulum", "Pendulum-v1", 30)
+    assert (record["counted"], record["left_out"], record["independent"]) == (29, {"failed": 1}, False)
+    families = [each["family"] for each in record["comparisons"]]
+    assert (families.count("patterns"), families.count("numbers"), families.count("operators")) == (5, 3, 1)
+    expected = analyse(made_up_dataset(searched)).comparisons
+    assert [each["what"] for each in record["comparisons"]] == [each.what for each in expected]
+    for got, own in zip(record["comparisons"], expected, strict=True):
+        names = ("n_with", "n_without", "n_neither", "mean_with", "mean_without", "difference", "p", "holm", "stars")
+        assert [got[name] for name in names] == [getattr(own, name) for name in names]
+        assert (got["with"], got["without"]) == own.groups
+    assert [stage["stage"] for stage in record["stages"]] == [1, 2, 3]
+    assert record["stages"][0]["counts"] == {"finished": 9, "pruned": 0, "failed": 1, "running": 0}
+    assert [len(each["scores"]) for each in record["baselines"]] == [2, 2]
+
+    files = tmp_path / "new" / "all.csv", tmp_path / "new" / "all.json"
+    run([str(searched.path), "--csv", str(files[0]), "--json", str(files[1])])
+    assert "Typical patterns" in capsys.readouterr().out
+    assert json.loads(files[1].read_text()) == [record]
+    assert sorted(files[0].parent.iterdir()) == sorted(files)
+    run([str(searched.path), "--csv", "-"])
+    text = capsys.readouterr().out
+    assert files[0].read_text() == text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == len(record["comparisons"])
+    for row, each in zip(rows, record["comparisons"], strict=True):
+        assert (row.pop("name"), row.pop("env")) == ("pendulum", "Pendulum-v1")
+        assert row == {name: "" if value is None else str(value) for name, value in each.items()}
+    assert any(row["p"] == "" for row in rows), "no comparison without a p: this checks nothing"
+
+
+def made_up_dataset(folder):
+    """The rows of a folder, as a dataset."""
+    return replace(made_up_search(4, 1), rows=tuple(folder.candidates()))
+
+
+def test_an_export_gives_the_same_numbers_as_its_folder(searched, tmp_path, capsys):
+    exported = export(searched.path, tmp_path / "tables")
+    for path in (exported.parquet, exported.parquet.parent):
+        assert (
+            records([path, "--pattern", "s0 -> s1"], capsys)[0]["comparisons"]
+            == (records([searched.path, "--pattern", "s0 -> s1"], capsys)[0]["comparisons"])
+        )
+    assert records([exported.parquet], capsys) == records([searched.path], capsys)
+
+
+def test_searches_stand_for_themselves(searched, capsys):
+    alone = [*records([searched.path], capsys), *records([PUBLISHED], capsys)]
+    assert records([searched.path, PUBLISHED], capsys) == alone
+    twice = records([PUBLISHED, PUBLISHED], capsys)
+    assert [each["name"] for each in twice] == ["laptop-cheetah", "laptop-cheetah #2"]
+    run([str(searched.path), str(PUBLISHED)])
+    shown = capsys.readouterr().out
+    assert shown.count("Typical patterns") == 1
+    assert shown.count("forward-dynamics") == 2
+    patterns = words(shown.partition("More in the target")[0])
+    assert patterns.index("Pendulum-v1, pendulum forward") < patterns.index("cheetah-run, laptop-cheetah forward")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_patterns_of_ones_own_are_added_and_may_be_repeated(searched, capsys):
+    run([str(searched.path), "--pattern", "s0 -> s1 s2", "s0 a0 -> s1", "--pattern", "s0 -> s3"])
+    rows = [line.split("  ")[1].strip() for line in capsys.readouterr().out.splitlines() if line.startswith("   ")]
+    assert [row for row in rows if "->" in row] == ["s0 -> s1 s2", "s0 -> s3"]
+
+
+def test_a_stage_and_independent_draws_alone(searched, capsys):
+    (record,) = records([searched.path, "--stage", "2"], capsys)
+    assert (record["counted"], record["left_out"]) == (10, {"of other stages": 20})
+    run([str(searched.path), "--independent"])
+    shown = capsys.readouterr().out
+    # 9 of the first stage and 2 of each other one.
+    assert "13 of 30 candidates; left out: 1 failed, 16 not drawn independently" in words(shown)
+    assert "not independent draws" not in words(shown)
+
+
+def test_a_search_that_still_runs_or_has_not_begun_is_read(tmp_path, capsys):
+    folder = SearchFolder.create(tmp_path / "search", replace(CONFIG, baselines=()))
+    run([str(folder.path)])
+    assert capsys.readouterr().out == "Pendulum-v1, search: no candidate yet, so there is nothing to compare\n"
+    (record,) = records([folder.path], capsys)
+    assert (record["candidates"], record["comparisons"], record["stages"]) == (0, [], [])
+    run([str(folder.path), "--csv", "-"])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+    with pytest.raises(KeyboardInterrupt):
+        folder.run(InstantEngine(2, score=score, interrupt_after=7))
+    run([str(folder.path)])
+    shown = words(capsys.readouterr().out)
+    assert "0 of 2 candidates; left out: 2 running, so there is nothing to compare" in shown
+    assert "Typical patterns" not in shown
+    with pytest.raises(KeyboardInterrupt):
+        folder.run(InstantEngine(2, score=score, interrupt_after=60))
+    (record,) = records([folder.path], capsys)
+    done = sum(each.state == "finished" for each in folder.candidates())
+    assert record["counted"] == done > 2
+    assert record["left_out"]["running"] == 2
+    assert {each["n_with"] + each["n_without"] + each["n_neither"] for each in record["comparisons"]} == {done}
+
+
+def test_groups_that_are_too_small_are_shown_without_p(capsys):
+    analysis = analyse(made_up_search(6, 1, ended=3))
+    console = Console(width=80, force_terminal=False)
+    for table in analysis_view.comparison_tables([analysis]):
+        console.print(table)
+    shown = capsys.readouterr().out
+    (line,) = (line.split() for line in shown.splitlines() if line.split()[:1] == ["action-inference"])
+    assert line[1:3] == ["-", "(0)"]
+    assert line[-3:] == ["-", "-", "-"]
+    assert "nan" not in shown
+    assert any(note.startswith("-: a group has fewer than 2") for note in analysis_view.notes([analysis]))
+
+
+def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables(capsys):
+    dataset = made_up_search(6, 1)
+    broken = replace(dataset.candidates[2], curve=Curve((CurvePoint(1, (float("nan"),)),)))
+    analysis = analyse(replace(dataset, rows=(*dataset.rows[:2], broken, *dataset.rows[3:])))
+    record = to_record(analysis)
+    json.dumps(record, allow_nan=False)
+    assert (record["left_out"], record["stages"][0]["average"]) == ({"without a finite AULC": 1}, None)
+    Console(width=80).print(analysis_view.stages_table([analysis]))
+    assert "nan" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is nothing to analyse"),
+        (["nowhere"], "nowhere holds nothing to analyse"),
+        (["{folder}", "--pattern", "s0 a0"], "'s0 a0' is not a valid loss: there is no arrow"),
+        (["{folder}", "--pattern", "s0 -> s1 | mse"], "no operator or horizon"),
+        (["{folder}", "--stage", "0"], "stage is 0, but must be at least 1"),
+        (["{folder}", "--stage", "4"], "stage is 4, but the search has begun 3 stages so far"),
+        (["{folder}", "--csv", "-", "--json", "-"], "only one of them can be printed"),
+        (["{folder}", "--csv", "{folder}"], "is a folder, but must be a file"),
+        (["{folder}", "--json", "{folder}/config.toml/x.json"], "cannot be written"),
+    ],
+)
+def test_bad_input_is_one_clear_message(arguments, message, searched):
+    with pytest.raises(BadInput) as error:
+        run([argument.format(folder=searched.path) for argument in arguments])
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_benchmark_has_no_candidates(tmp_path):
+    grid = Grid((baseline("sac"), contender("s0 -> s1")), (TRAINING,), (0,))
+    folder = BenchmarkFolder.ask(tmp_path / "benchmark", grid)
+    with pytest.raises(BadInput, match="holds a benchmark, but only the candidates of a search"):
+        run([str(folder.path)])
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit) as end:
+        run(["--help"])
+    assert end.value.code == 0
+    shown = words(capsys.readouterr().out)
+    assert "a2ls analyze runs/my-search --independent" in shown
+    for option in ("--pattern", "--stage", "--independent", "--csv", "--json"):
+        assert option in shown
