@@ -152,7 +152,7 @@ class SAC(nn.Module):
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
         """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch, by name."""
-        views = self._views(batch)
+        views = self.views(batch)
         metrics = self._update_critic(views)
         if self.updates % self.config.actor_every == 0:
             metrics |= self._update_actor(views.observations[: len(batch.observations)])
@@ -163,7 +163,7 @@ class SAC(nn.Module):
         self.updates += 1
         return metrics
 
-    def _views(self, batch: Transitions) -> Transitions:
+    def views(self, batch: Transitions) -> Transitions:
         """Random views of the transitions: `augmented_views` batches, one after the other."""
         if self.config.augmentation == "none":
             return batch
@@ -185,7 +185,8 @@ class SAC(nn.Module):
         features: Tensor = self.actor_encoder.head(body)
         return features
 
-    def _update_critic(self, batch: Transitions) -> Metrics:
+    def critic_targets(self, batch: Transitions) -> Tensor:
+        """The values (B,) that the critics learn for these views of transitions, with new noise of the policy."""
         with torch.no_grad():
             features = self._actor_features(batch.next_observations)
             next_actions, log_probabilities = self.actor.sample(features, self.generator)
@@ -195,10 +196,15 @@ class SAC(nn.Module):
             views = self.config.augmented_views
             if views > 1:
                 next_values = next_values.view(views, -1).mean(dim=0).repeat(views)
-            targets = torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
+            return torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
+
+    def critic_loss(self, batch: Transitions, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The sum of both critics' mean squared errors towards targets (B,), and their values (2, B)."""
         values = self.critic(self.encoder(batch.observations), batch.actions)
-        # The sum of both critics' mean squared errors.
-        loss = F.mse_loss(values, targets.expand_as(values)) * len(values)
+        return F.mse_loss(values, targets.expand_as(values)) * len(values), values
+
+    def _update_critic(self, batch: Transitions) -> Metrics:
+        loss, values = self.critic_loss(batch, self.critic_targets(batch))
         _backward(loss)
         self.critic_optimizer.step()
         return {"critic_loss": loss.detach(), "value": values.detach()}

@@ -59,7 +59,7 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
 
     storage.get_all_studies = with_evolution
     try:
-        return make_server(host, port, wsgi(storage), server_class=Dashboard, handler_class=_Quiet)  # type: ignore[arg-type,return-value]
+        return make_server(host, port, wsgi(storage), server_class=Dashboard, handler_class=_Quiet)
     except OSError as error:
         raise BadInput(f"cannot listen on {host}, port {port}: {error.strerror}; give another --port") from error
 

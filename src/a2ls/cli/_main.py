@@ -26,6 +26,8 @@ COMMANDS = {
     "analyze": "Tell which parts of losses go with a high score in a search.",
     "report": "Write a page on what a search found.",
     "dashboard": "Look at a search in the browser while it runs.",
+    "compare": "Compare the contenders of benchmarks, with the statistics of the field.",
+    "landscape": "Draw the critic's loss around the weights of trained agents.",
     "export": "Write the trainings of a search or a benchmark as Parquet and CSV.",
     "losses": "List the named losses, or draw one.",
     "curves": "Show the learning curves of runs side by side.",
