@@ -104,7 +104,8 @@ def _section(section: Section, figures: dict[str, Any]) -> str:
     parts = [_paragraphs(section.text)]
     for figure in section.figures:
         anchor = f"figure-{len(figures) + 1}"
-        figures[anchor] = _without_title(json.loads(figure.to_json()))
+        shown = json.loads(figure.to_json())
+        figures[anchor] = _without_title(shown) if len(section.figures) == 1 else shown
         parts.append(f'<div class="figure" id="{anchor}" role="img"></div>')
     parts += map(_table, section.tables)
     if section.code:
