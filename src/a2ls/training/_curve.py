@@ -6,6 +6,7 @@ import csv
 import io
 import statistics
 from dataclasses import dataclass, field
+from functools import cached_property
 
 _HEADER = ("step", "score", "returns")
 
@@ -19,7 +20,8 @@ class CurvePoint:
     returns: tuple[float, ...]
     """The return of every evaluation episode."""
 
-    @property
+    # Computed once: an analysis asks for the scores of thousands of curves again and again.
+    @cached_property
     def score(self) -> float:
         """The mean return."""
         return statistics.fmean(self.returns)
@@ -31,7 +33,7 @@ class Curve:
 
     points: tuple[CurvePoint, ...] = field(default=())
 
-    @property
+    @cached_property
     def aulc(self) -> float:
         """Area under the learning curve: the mean of the scores, as the paper approximates it. NaN if empty."""
         return statistics.fmean(point.score for point in self.points) if self.points else float("nan")
