@@ -25,32 +25,13 @@ from a2ls.analysis._landscape import (
     read_trained_agent,
 )
 from a2ls.analysis._landscape_figures import LossScale, landscape_caption, landscape_figure, landscape_page
-from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import RunFolder, TrainConfig, Training, TrainJob, run_in_folder
+from a2ls.training import RunFolder, Training, TrainJob, run_in_folder
 from tiny_pendulum import PENDULUM
+from tiny_pixels import STEERED
 
 WINNER = named_loss("a2-winner")
-# Episodes of 6 steps. Frames of 6 x 6 are scaled to 20 x 20, and cropped to 16 x 16.
-PIXELS = TrainConfig(
-    environment=EnvironmentConfig(env="a2ls_toy_envs:Toy/Steered-v0", pixels=True, frame_size=20, action_repeat=1),
-    agent=SACConfig(
-        encoder="conv",
-        encoder_layers=2,
-        filters=4,
-        augmentation="crop",
-        image_size=16,
-        actor_encoder="shared",
-        hidden=8,
-        predictor_hidden=8,
-    ),
-    steps=40,
-    evaluations=1,
-    evaluation_episodes=1,
-    initial_steps=10,
-    batch_size=4,
-    replay_capacity=25,
-)
+PIXELS = dataclasses.replace(STEERED, evaluations=1)
 SMALL = LandscapeSettings(resolution=5, batch_size=16, batches=2)
 
 
