@@ -38,6 +38,8 @@ class ActionScaler:
         self._vector_shape = (self.size,)
         self._shape = space.shape
         self._dtype = space.dtype
+        self._ones = np.ones(self.size, np.float32)
+        self._minus_ones = -self._ones
         self._half_low = space.low.ravel().astype(np.float64) / 2
         self._half_high = space.high.ravel().astype(np.float64) / 2
         self._is_unit = bool((space.low == -1).all() and (space.high == 1).all())
@@ -51,9 +53,9 @@ class ActionScaler:
         action = np.asarray(action)
         if action.shape != self._vector_shape:
             raise ValueError(f"The action has shape {action.shape}, but must have shape {self._vector_shape}.")
-        # Two plain functions: np.clip takes longer than both. NaN passes through them.
-        clipped = np.minimum(np.maximum(action, -1.0), 1.0)
-        if np.isnan(clipped).any():
+        # Two plain functions between arrays: np.clip takes longer than both. NaN passes through them.
+        clipped = np.minimum(np.maximum(action, self._minus_ones), self._ones)
+        if np.count_nonzero(np.isnan(clipped)):  # Takes half as long as `any`.
             raise ValueError(f"The action {action} holds NaN: the agent has diverged.")
         if not self._is_unit:
             # Exact at both ends, which the shorter centre + half width is not. In float64, because in float32

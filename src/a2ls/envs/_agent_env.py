@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from a2ls.envs._actions import ActionScaler
 from a2ls.envs._errors import UnsuitableEnvironment
 from a2ls.envs._observations import NotFinite, RawObservation
+from a2ls.envs._repeating import repeating
 
 Vector = NDArray[np.float32]
 Observation = NDArray[Any]
@@ -58,7 +59,7 @@ class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, action_repeat: int = 1) -> None:
         super().__init__(env)
-        self._action_repeat = action_repeat
+        self._repeating = repeating(env, action_repeat)
         self._scale = ActionScaler(env.action_space)
         self.observer = observer
         self.observation_space = observer.space
@@ -90,25 +91,18 @@ class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
         # dm_control would start a new episode without a word.
         if self._needs_reset:
             raise gymnasium.error.ResetNeeded("Call reset() before the first step and after the end of an episode.")
-        scaled = self._scale(action)
-        step = self.env.step
-        total = 0.0
-        for _ in range(self._action_repeat):
-            observation, reward, terminated, truncated, info = step(scaled)
-            self._episode_steps += 1
-            total += float(reward)
-            if terminated or truncated:
-                self._needs_reset = True
-                break
-        if not math.isfinite(total):
+        held = self._repeating.hold(self._scale(action))
+        self._episode_steps += held.steps
+        self._needs_reset = held.terminated or held.truncated
+        if not math.isfinite(held.reward):
             raise UnsuitableEnvironment(
-                f"The environment {self._name} gave the reward {total} {self._moment}; it must be finite."
+                f"The environment {self._name} gave the reward {held.reward} {self._moment}; it must be finite."
             )
         try:
-            seen = self.observer.see(observation)
+            seen = self.observer.see(held.observation)
         except NotFinite as error:
             raise self._not_finite(error) from error
-        return seen, total, bool(terminated), bool(truncated), info
+        return seen, held.reward, held.terminated, held.truncated, held.info
 
     def _not_finite(self, error: NotFinite) -> UnsuitableEnvironment:
         return UnsuitableEnvironment(

@@ -1,0 +1,253 @@
+"""Holding an action: past Shimmy as through it, bit for bit, and past nothing else."""
+
+import copy
+import dataclasses
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from a2ls.envs import PAPER_TASKS, ActionScaler, AgentEnv, EnvironmentConfig, make_env, prepare_rendering
+from a2ls.envs._names import find_spec
+from a2ls.envs._observations import VectorObserver
+from a2ls.envs._repeating import DmControlSteps, GymnasiumSteps, repeating
+
+EPISODE = 1000
+PENDULUM = PAPER_TASKS["pendulum-swingup"]
+
+
+def shimmy(gymnasium_id=PENDULUM, **arguments):
+    spec = dataclasses.replace(find_spec(gymnasium_id), order_enforce=False)
+    return gymnasium.make(spec, disable_env_checker=True, **arguments)
+
+
+def as_agent(env, action_repeat):
+    return AgentEnv(env, VectorObserver(env.observation_space), action_repeat)
+
+
+class ThroughShimmy:
+    """An environment of Shimmy as an agent sees it, stepped without the code that is tested here."""
+
+    def __init__(self, env, action_repeat):
+        self._env = env
+        self._scale = ActionScaler(env.action_space)
+        self._repeats = range(action_repeat)
+
+    def reset(self, seed=None):
+        observation, info = self._env.reset(seed=seed)
+        return self._flat(observation), info
+
+    def step(self, action):
+        rewards = []
+        for _ in self._repeats:
+            observation, reward, terminated, truncated, info = self._env.step(self._scale(action))
+            rewards.append(float(reward))
+            if terminated or truncated:
+                break
+        return self._flat(observation), float(np.cumsum(rewards)[-1]), terminated, truncated, info
+
+    def _flat(self, observation):
+        return spaces.flatten(self._env.observation_space, observation).astype(np.float32)
+
+
+def bits(answer):
+    """All of an answer of `step` or `reset`, such that only equal bits of equal types are equal."""
+    observation, *rest = answer
+    return observation.dtype, observation.shape, observation.tobytes(), repr(rest)
+
+
+def assert_same_episode(env, reference, seed, decisions, action_seed=0):
+    """Play the same in both for so many decisions, or to the end; returns whether it was reached."""
+    generator = np.random.default_rng(action_seed)
+    assert bits(env.reset(seed=seed)) == bits(reference.reset(seed=seed))
+    for _ in range(decisions):
+        action = generator.uniform(-1.2, 1.2, env.action_dim).astype(np.float32)
+        answer, expected = env.step(action), reference.step(action)
+        assert bits(answer) == bits(expected)
+        if answer[2] or answer[3]:
+            return True
+    return False
+
+
+def takes(env):
+    return type(repeating(env, 2))
+
+
+def pair(name, action_repeat):
+    env = make_env(EnvironmentConfig(env=name, action_repeat=action_repeat))
+    assert takes(env.env) is DmControlSteps
+    return env, ThroughShimmy(shimmy(PAPER_TASKS[name]), action_repeat)
+
+
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_tasks_of_the_paper_are_the_same_as_through_shimmy(name):
+    env, reference = pair(name, action_repeat=4)
+    assert not assert_same_episode(env, reference, seed=3, decisions=25)
+    assert not assert_same_episode(env, reference, seed=None, decisions=2, action_seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "action_repeat"), [("cheetah-run", 4), ("reacher-easy", 2), ("pendulum-swingup", 7), ("finger-spin", 1)]
+)
+def test_whole_episodes_are_the_same_as_through_shimmy(name, action_repeat):
+    """Also with repeats that do not divide the length of an episode, and in the episode after that."""
+    env, reference = pair(name, action_repeat)
+    assert assert_same_episode(env, reference, seed=0, decisions=EPISODE)
+    assert_same_episode(env, reference, seed=1, decisions=10, action_seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action_repeat", [1, 3, 4])
+@pytest.mark.parametrize("name", PAPER_TASKS)
+def test_whole_episodes_of_all_tasks_are_the_same_as_through_shimmy(name, action_repeat):
+    env, reference = pair(name, action_repeat)
+    for seed in (0, 1):
+        assert assert_same_episode(env, reference, seed, decisions=EPISODE, action_seed=seed)
+
+
+def pendulum_that_ends(after, discount, reward=0.5):
+    """A task of dm_control of our own: it ends with that discount after so many steps."""
+    prepare_rendering()
+    from dm_control.rl import control
+    from dm_control.suite import pendulum
+    from shimmy.dm_control_compatibility import DmControlCompatibilityV0
+
+    class Ending(pendulum.SwingUp):
+        def initialize_episode(self, physics):
+            super().initialize_episode(physics)
+            self.steps = 0
+
+        def before_step(self, action, physics):
+            super().before_step(action, physics)
+            self.steps += 1
+
+        def get_reward(self, physics):  # noqa: ARG002
+            return reward
+
+        def get_termination(self, physics):  # noqa: ARG002
+            return discount if self.steps == after else None
+
+    physics = pendulum.Physics.from_xml_string(*pendulum.get_model_and_assets())
+    return DmControlCompatibilityV0(control.Environment(physics, Ending(random=0)))
+
+
+@pytest.mark.parametrize("after", [1, 4, 5, 6, 8])
+@pytest.mark.parametrize(("discount", "end"), [(0.0, (True, False)), (0.5, (False, True)), (1.0, (False, True))])
+def test_the_discount_tells_how_an_episode_ends(after, discount, end):
+    env = as_agent(pendulum_that_ends(after, discount), action_repeat=4)
+    reference = ThroughShimmy(pendulum_that_ends(after, discount), action_repeat=4)
+    assert takes(env.env) is DmControlSteps
+    assert assert_same_episode(env, reference, seed=0, decisions=2)
+    env.reset(seed=0)
+    steps = [env.step(np.zeros(1, np.float32)) for _ in range((after + 3) // 4)]
+    assert [step[2:4] for step in steps] == [(False, False)] * (len(steps) - 1) + [end]
+    assert sum(step[1] for step in steps) == 0.5 * after
+    assert env.unwrapped.task.steps == after
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize("way", [DmControlSteps, GymnasiumSteps])
+def test_the_steps_that_were_taken_are_counted(way):
+    env = pendulum_that_ends(6, 0.0)
+    held = repeating(env if way is DmControlSteps else gymnasium.Wrapper(env), 4)
+    assert type(held) is way
+    env.reset(seed=0)
+    assert [held.hold(np.zeros(1)).steps for _ in range(2)] == [4, 2]
+
+
+@pytest.mark.parametrize("reward", [None, 0, -0.0, float("1e-320")])
+def test_any_reward_is_read_as_by_shimmy(reward):
+    env = as_agent(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
+    reference = ThroughShimmy(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
+    assert assert_same_episode(env, reference, seed=0, decisions=2)
+
+
+def test_a_reward_that_is_not_a_number_is_not_lost_between_the_repeats():
+    env = as_agent(pendulum_that_ends(6, 0.0, float("nan")), action_repeat=4)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="reward nan after 4 environment steps"):
+        env.step(np.zeros(1, np.float32))
+
+
+def test_environments_of_the_composer_are_the_same_as_through_shimmy():
+    """Not the agent's, which reads vectors: all that Shimmy gives."""
+    env, reference = (shimmy("dm_control/reach_site_features-v0") for _ in range(2))
+    held = repeating(env, 3)
+    assert type(held) is DmControlSteps
+    env.reset(seed=0)
+    reference.reset(seed=0)
+    for action in np.random.default_rng(0).uniform(-1, 1, (5, *env.action_space.shape)):
+        steps = [reference.step(action) for _ in range(3)]
+        answer = held.hold(action)
+        np.testing.assert_equal(answer.observation, steps[-1][0])
+        assert answer[1:] == (sum(step[1] for step in steps), *steps[-1][2:], 3)
+
+
+def test_a_copy_goes_on_by_itself():
+    env = make_env(EnvironmentConfig(env="pendulum-swingup"))
+    env.reset(seed=0)
+    twin = copy.deepcopy(env)
+    for action in np.linspace(-1, 1, 3, dtype=np.float32)[:, None]:
+        assert bits(env.step(action)) == bits(twin.step(action))
+
+
+def test_wrappers_are_not_passed_by():
+    env = shimmy(max_episode_steps=6)
+    assert isinstance(env, gymnasium.wrappers.TimeLimit)
+    assert takes(env) is GymnasiumSteps
+    agent_env = as_agent(env, action_repeat=4)
+    agent_env.reset(seed=0)
+    assert [agent_env.step(np.zeros(1, np.float32))[2:4] for _ in range(2)] == [(False, False), (False, True)]
+
+
+def test_subclasses_are_not_passed_by():
+    shimmys = type(shimmy())
+
+    class Generous(shimmys):
+        def step(self, action):
+            observation, _, *rest = super().step(action)
+            return observation, 1.5, *rest
+
+    env = as_agent(Generous(vars(shimmy())["_env"]), action_repeat=4)
+    env.reset(seed=0)
+    assert env.step(np.zeros(1, np.float32))[1] == 6.0
+
+
+def test_the_drawing_of_a_window_is_not_passed_by():
+    assert takes(shimmy(render_mode="rgb_array")) is DmControlSteps
+    assert takes(shimmy(render_mode="human")) is GymnasiumSteps
+
+
+def test_another_shimmy_is_stepped_as_any_environment(monkeypatch):
+    env = shimmy()
+    assert takes(env) is DmControlSteps
+    with monkeypatch.context() as without:
+        without.delattr("shimmy.dm_control_compatibility.dm_env_step2gym_step")
+        assert takes(env) is GymnasiumSteps
+    with monkeypatch.context() as without:
+        without.delattr("shimmy.dm_control_compatibility.DmControlCompatibilityV0")
+        assert takes(env) is GymnasiumSteps
+    with monkeypatch.context() as without:
+        without.delitem(vars(env), "_env")
+        assert takes(env) is GymnasiumSteps
+    assert takes(env) is DmControlSteps
+
+
+@pytest.mark.parametrize("name", ["Pendulum-v1", "a2ls_toy_envs:Toy/Counter-v0"])
+def test_other_environments_are_stepped_by_gymnasium(name):
+    assert takes(make_env(EnvironmentConfig(env=name)).env) is GymnasiumSteps
+
+
+def test_other_environments_do_not_load_the_simulator():
+    code = """
+import sys
+from a2ls.envs import EnvironmentConfig, make_env
+make_env(EnvironmentConfig(env="Pendulum-v1"))
+assert "dm_control" not in sys.modules
+"""
+    result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
