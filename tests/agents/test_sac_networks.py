@@ -49,43 +49,48 @@ def _double():
 def test_log_probability_is_that_of_a_squashed_gaussian(generator):
     torch.manual_seed(0)
     actor, features = Actor(FEATURES, ACTIONS, HIDDEN), torch.randn(200, FEATURES)
-    actions, log_probabilities = actor.sample(features, generator)
-    expected = distribution(actor, features).log_prob(actions).sum(dim=-1)
-    torch.testing.assert_close(log_probabilities, expected, rtol=1e-8, atol=1e-8)
+    draw = actor.draw(features, generator)
+    expected = distribution(actor, features).log_prob(draw.actions).sum(dim=-1)
+    torch.testing.assert_close(actor.log_probabilities(draw), expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.usefixtures("_double")
-def test_log_probability_has_the_gradient_of_a_squashed_gaussian(generator):
+@pytest.mark.parametrize("share", [0.0, 0.3, -2.0])
+def test_gradients_of_a_draw_are_those_of_a_squashed_gaussian(generator, share):
     torch.manual_seed(0)
-    actor, features = Actor(FEATURES, ACTIONS, HIDDEN), torch.randn(20, FEATURES)
+    actor, features = Actor(FEATURES, ACTIONS, HIDDEN), torch.randn(20, FEATURES, requires_grad=True)
     noise = torch.randn(20, ACTIONS, generator=torch.Generator().set_state(generator.get_state()))
-    actions, log_probabilities = actor.sample(features, generator)
-    mine = torch.autograd.grad(log_probabilities.sum() + actions.square().sum(), list(actor.parameters()))
+    with torch.inference_mode():
+        draw = actor.draw(features, generator)
+        mine, below = actor.draw_gradients(draw, 2 * draw.actions, torch.tensor(share))
     gaussian = distribution(actor, features).base_dist
     raw = gaussian.mean + gaussian.stddev * noise
-    reparametrised = torch.tanh(raw)
-    log_density = gaussian.log_prob(raw) - torch.log(1 - reparametrised**2)
-    theirs = torch.autograd.grad(log_density.sum() + reparametrised.square().sum(), list(actor.parameters()))
-    for a, b in zip(mine, theirs, strict=True):
+    actions = torch.tanh(raw)
+    log_density = gaussian.log_prob(raw) - torch.log(1 - actions**2)
+    theirs = torch.autograd.grad(share * log_density.sum() + actions.square().sum(), [*actor.parameters(), features])
+    for a, b in zip([*mine, below], theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
+    assert [gradient.stride() for gradient in mine] == [parameter.stride() for parameter in actor.parameters()]
 
 
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize(("output", "log_std"), [(-50.0, -10.0), (0.0, -4.0), (50.0, 2.0), (math.atanh(2 / 3), 0.0)])
 def test_log_std_is_held_between_minus_10_and_2(generator, output, log_std):
     # The actions' spread around a mean of zero shows the standard deviation.
-    raw = torch.atanh(actor_with_output(0.0, output).sample(torch.randn(20_000, FEATURES), generator)[0])
+    raw = torch.atanh(actor_with_output(0.0, output).draw(torch.randn(20_000, FEATURES), generator).actions)
     assert raw[raw.isfinite()].std().log().item() == pytest.approx(log_std, abs=0.05 if log_std < 2 else 0.2)
 
 
 @pytest.mark.parametrize("mean", [-300.0, -30.0, 30.0, 300.0])
 def test_extreme_means_have_finite_log_probabilities_and_gradients(generator, mean):
     actor = actor_with_output(mean, 0.0).float()
-    actions, log_probabilities = actor.sample(torch.randn(50, FEATURES), generator)
-    log_probabilities.sum().backward()
-    assert actions.abs().max() <= 1
+    with torch.inference_mode():
+        draw = actor.draw(torch.randn(50, FEATURES), generator)
+        log_probabilities = actor.log_probabilities(draw)
+        gradients, below = actor.draw_gradients(draw, torch.ones(50, ACTIONS), torch.ones(()))
+    assert draw.actions.abs().max() <= 1
     assert log_probabilities.isfinite().all()
-    assert all(parameter.grad.isfinite().all() for parameter in actor.parameters())
+    assert all(gradient.isfinite().all() for gradient in [*gradients, below])
     # Of raw ~ N(m, e^-4), with |m| large: log N(raw) + 2 |raw| - 2 log 2 in each dimension.
     expected = ACTIONS * (-0.5 * math.log(2 * math.pi) - 0.5 + 4 + 2 * abs(mean) - 2 * math.log(2))
     assert log_probabilities.mean().item() == pytest.approx(expected, abs=1.0)
@@ -99,10 +104,9 @@ def test_mean_action_is_the_squashed_mean():
 def test_samples_depend_on_nothing_but_the_generator(generator):
     actor, features = Actor(FEATURES, ACTIONS, HIDDEN), torch.randn(9, FEATURES)
     before = torch.get_rng_state()
-    one = actor.sample(features, torch.Generator().manual_seed(3))[0]
-    other = actor.sample(features, torch.Generator().manual_seed(3))[0]
+    one, other, third = (actor.draw(features, torch.Generator().manual_seed(seed)).actions for seed in (3, 3, 4))
     assert torch.equal(one, other)
-    assert not torch.equal(one, actor.sample(features, torch.Generator().manual_seed(4))[0])
+    assert not torch.equal(one, third)
     assert torch.equal(before, torch.get_rng_state())
 
 
@@ -128,17 +132,22 @@ def test_twin_critic_is_two_separate_networks_in_values_and_gradients():
     expected = torch.stack([network(joined)[:, 0] for network in separate])
     torch.testing.assert_close(values, expected)
     weights = torch.randn(2, 7).double()
-    inputs = torch.autograd.grad((weights * expected).sum(), [features, actions], retain_graph=True)
     (weights * expected).sum().backward()
-    for gradient, wanted in zip(
-        torch.autograd.grad((weights * values).sum(), [features, actions], retain_graph=True), inputs, strict=True
-    ):
-        torch.testing.assert_close(gradient, wanted)
-    (weights * values).sum().backward()
+    with torch.inference_mode():
+        traced, trace = twin.trace(features, actions)
+        gradients, of_features = twin.gradients(trace, weights)
+        of_actions = twin.action_gradient(trace, weights)
+        alone, nothing = twin.gradients(trace, weights, below=False)
+    torch.testing.assert_close(traced, values)
+    torch.testing.assert_close(of_features, features.grad)
+    torch.testing.assert_close(of_actions, actions.grad)
+    assert nothing is None
+    assert all(torch.equal(a, b) for a, b in zip(gradients, alone, strict=True))
+    assert [gradient.stride() for gradient in gradients] == [parameter.stride() for parameter in twin.parameters()]
     for i, network in enumerate(separate):
-        for theirs, mine in zip(network[::2], (twin.first, twin.second, twin.last), strict=True):
-            torch.testing.assert_close(mine.weight.grad[i], theirs.weight.grad.T)
-            torch.testing.assert_close(mine.bias.grad[i, 0], theirs.bias.grad)
+        wanted = [tensor for layer in network[::2] for tensor in (layer.weight.grad.T, layer.bias.grad[None])]
+        for gradient, theirs in zip(gradients, wanted, strict=True):
+            torch.testing.assert_close(gradient[i], theirs)
 
 
 def test_weights_start_orthogonal_and_biases_at_zero():

@@ -1,5 +1,6 @@
 """SAC on images: what each network sees and how often, what trains it, and the formulas of CURL and DrQ."""
 
+import functools
 import copy
 import io
 import pickle
@@ -97,16 +98,17 @@ class Watched:
         self.bodies = {"online": agent.encoder.body, "target": agent.target_encoder.body}
         if agent.actor_encoder.body is not agent.encoder.body:
             self.bodies["actor"] = agent.actor_encoder.body
-        for body in self.bodies.values():
-            body.register_forward_hook(self._note)
+        for name, body in self.bodies.items():
+            body.forward = functools.partial(self._note, name, body.forward)
         self.forget()
 
     def forget(self):
         self.calls = []
 
-    def _note(self, body, inputs, output):
-        name = next(name for name, other in self.bodies.items() if other is body)
-        self.calls.append((name, inputs[0].clone(), snapshot(self.agent), output.requires_grad))
+    def _note(self, name, forward, inputs):
+        output = forward(inputs)
+        self.calls.append((name, inputs.detach().clone(), snapshot(self.agent), output.requires_grad))
+        return output
 
     def seen(self, name):
         return [inputs for other, inputs, *_ in self.calls if other == name]
@@ -124,9 +126,16 @@ class Watched:
 def gradients_of(agent):
     """Fills with all gradients that each parameter gets, in turn."""
     kept = {name: [] for name, p in agent.named_parameters() if p.requires_grad}
-    for name, parameter in agent.named_parameters():
-        if parameter.requires_grad:
-            parameter.register_post_accumulate_grad_hook(lambda p, name=name: kept[name].append(p.grad.clone()))
+    names = {parameter: name for name, parameter in agent.named_parameters()}
+    optimizers = (agent.critic_optimizer, agent.actor_optimizer, agent.temperature_optimizer)
+    for optimizer in (*optimizers, *agent.auxiliary_optimizers):
+
+        def step(gradients, optimizer=optimizer, take=optimizer.step):
+            for parameter, gradient in zip(optimizer.parameters, gradients, strict=True):
+                kept[names[parameter]].append(gradient.clone())
+            take(gradients)
+
+        optimizer.step = step
     return kept
 
 
@@ -479,7 +488,7 @@ def test_curl_is_curl():
     queries, keys = (watched.seen(name)[-1] for name in ("online", "target"))
     assert places_of(queries, given.states[0]) != places_of(keys, given.states[0])
 
-    predicted = mlp(p, "auxiliary.predictor", (0, 2), encoded(p, "encoder", queries))
+    predicted = mlp(p, "auxiliary.predictor.layers", (0, 1), encoded(p, "encoder", queries))
     with torch.no_grad():
         momentum = encoded(p, "target_encoder", keys)
     logits = predicted @ p["auxiliary.operator.weight"] @ momentum.T

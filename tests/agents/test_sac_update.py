@@ -162,7 +162,7 @@ class Reference:
             s, a, r = sequence.states, sequence.actions, sequence.rewards
             source = torch.cat([self.encode("encoder", s[1]), a[1], a[2], a[3]], 1)
             y_hat = [r[0][:, None], r[1][:, None], *(self.encode("target_encoder", s[i]).detach() for i in (2, 3))]
-            error = self.mlp("auxiliary.predictor", (0, 2), source) - torch.cat(y_hat, 1)
+            error = self.mlp("auxiliary.predictor.layers", (0, 1), source) - torch.cat(y_hat, 1)
             self.metrics["auxiliary_loss"] = error.square().mean().item()
             self.step(self.auxiliary_adams[0], self.config.auxiliary_weight * error.square().mean())
             self.auxiliary_adams[1].step()

@@ -136,7 +136,7 @@ def test_value_of_a2_winner_written_out_by_hand():
     s = noisy(4)
     auxiliary = AuxiliaryLoss(named_loss("a2-winner"), FEATURES, ACTION)
     g, g_hat = nn.Linear(STATE, FEATURES), nn.Linear(STATE, FEATURES)
-    first, last = auxiliary.predictor[0], auxiliary.predictor[2]
+    first, last = auxiliary.predictor.layers
     source = torch.cat([F.linear(s.states[1], g.weight, g.bias), s.actions[1], s.actions[2], s.actions[3]], dim=1)
     y = F.linear(F.linear(source, first.weight, first.bias).clamp(min=0), last.weight, last.bias)
     state2, state3 = (F.linear(s.states[i], g_hat.weight, g_hat.bias) for i in (2, 3))

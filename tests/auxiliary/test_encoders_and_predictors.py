@@ -83,7 +83,7 @@ def test_the_predictor_of_the_paper_has_one_layer_of_256_units(observations):
     assert [w.shape for w in (w1, b1, w2, b2)] == [(256, OBSERVATION), (256,), (4, 256), (4,)]
     expected = np.maximum(observations @ w1.T + b1, 0) @ w2.T + b2
     np.testing.assert_allclose(predictor(torch.from_numpy(observations)).detach().numpy(), expected, atol=1e-5)
-    assert make_predictor("paper", OBSERVATION, 4, hidden=31)[0].out_features == 31
+    assert make_predictor("paper", OBSERVATION, 4, hidden=31).layers[0].out_features == 31
 
 
 def test_the_released_predictor_has_twice_the_input_width_and_batch_norm(observations):
@@ -100,6 +100,6 @@ def test_the_released_predictor_has_twice_the_input_width_and_batch_norm(observa
 def test_the_predictor_of_a2_winner_fits_its_elements(kind, hidden):
     # Source: one state and three actions. Target: two rewards and two states.
     auxiliary = AuxiliaryLoss(named_loss("a2-winner"), feature_dim=50, action_dim=6, predictor=kind)
-    first, last = auxiliary.predictor[0], auxiliary.predictor[-1]
+    first, last = auxiliary.predictor.layers[0], auxiliary.predictor.layers[-1]
     assert (first.in_features, first.out_features, last.in_features) == (50 + 3 * 6, hidden, hidden)
     assert last.out_features == 2 + 2 * 50

@@ -12,5 +12,5 @@ def test_the_bound_has_just_the_products_of_the_real_update(sizes, name):
     loss = None if name is None else named_loss(name)
     derived = pair_flops(pair_products(sizes, loss)) / UPDATES_PER_PAIR
     counted = count_flops(our_sac(sizes, RandomData.draw(sizes, transitions=1_000), "ours", loss))
-    # The real update also computes gradients of inputs that nothing needs: more of the whole, the smaller the layers.
-    assert 0.93 * counted < derived <= counted
+    # The real update also computes a few gradients that nothing needs: more of the whole, the smaller the layers.
+    assert 0.97 * counted < derived <= counted

@@ -259,7 +259,7 @@ def test_the_image_agent_of_the_paper_has_its_layers_and_adams():
     assert [layer.stride for layer in agent.encoder.body.layers] == [(2, 2), (1, 1), (1, 1), (1, 1)]
     assert agent.encoder.head.linear.weight.shape == (50, 35 * 35 * 32)
     assert agent.encoder.feature_dim == 50
-    assert agent.auxiliary.predictor[0].out_features == 256
+    assert agent.auxiliary.predictor.layers[0].out_features == 256
     predictor, encoder = agent.auxiliary_optimizers
     optimizers = (agent.critic_optimizer, agent.actor_optimizer, predictor, encoder, agent.temperature_optimizer)
     assert [optimizer.rate for optimizer in optimizers] == [2e-4, 2e-4, 3e-3, 6e-3, 1e-4]

@@ -96,13 +96,10 @@ def unexplained_before_and_after(text, play, encoder_gradient=1.0):
     loss = Loss.parse(text)
     agent = SAC(3, 1, SACConfig(hidden=16, predictor_hidden=32, learning_rate=3e-3, predictor_learning_rate=3e-3), loss)
 
-    def forget_the_critics_gradient():
-        for parameter in agent.critic_optimizer.parameters:
-            parameter.grad = None
-
-    agent.critic_optimizer.step = forget_the_critics_gradient
-    for parameter in agent.encoder.parameters():
-        parameter.register_hook(lambda gradient: encoder_gradient * gradient)
+    _, encoder_optimizer = agent.auxiliary_optimizers
+    learn = encoder_optimizer.step
+    encoder_optimizer.step = lambda gradients: learn([encoder_gradient * gradient for gradient in gradients])
+    agent.critic_optimizer.step = lambda _: None
     before, needs, rng = unexplained_reward(agent, play), SequenceNeeds(loss), np.random.default_rng(0)
     for _ in range(300):
         agent.update(play[0].sample_transitions(2, rng), play[0].sample_sequences(128, needs, rng))

@@ -109,7 +109,7 @@ def test_the_agent_of_the_paper_has_its_layers_and_adams():
     assert agent.critic.first.weight.shape == (2, features + 6, 1024)
     assert agent.critic.second.weight.shape == (2, 1024, 1024)
     assert [layer.out_features for layer in agent.actor.layers] == [1024, 1024, 12]
-    assert agent.auxiliary.predictor[0].out_features == 256
+    assert agent.auxiliary.predictor.layers[0].out_features == 256
     assert agent.temperature_optimizer.betas == (0.5, 0.999)
     predictor, encoder = agent.auxiliary_optimizers
     # The encoder's is twice the paper's rate, for the two steps of the published code.

@@ -25,12 +25,12 @@ class Adam:
         self.steps = torch.zeros((), device=self.parameters[0].device)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Move every parameter against its gradient, and forget the gradients."""
+    def step(self, gradients: list[Tensor]) -> None:
+        """Move every parameter against its gradient, which lies in memory as the parameter does."""
         self.steps += 1
         torch._fused_adam_(
             self.parameters,
-            [p.grad for p in self.parameters],  # type: ignore[misc]
+            gradients,
             self.first_moments,
             self.second_moments,
             [],
@@ -43,8 +43,6 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
-        for p in self.parameters:
-            p.grad = None
 
     def state_dict(self) -> dict[str, Any]:
         """The counter and the moments."""

@@ -4,6 +4,8 @@ One update is a critic step; every second time an actor and temperature step and
 the auxiliary loss on sequences of its own. The critic and the auxiliary loss train the encoder; the actor has a head
 of its own on layers that it does not train.
 
+Networks are run with `trace` and asked for their `gradients`, from the last to the first: see `a2ls.auxiliary.Network`.
+
 Observations may be vectors or images. The networks learn from random views of them, if there is an augmentation, and no
 network sees the same view twice in an update with the same weights.
 """
@@ -12,18 +14,25 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls.agents._adam import Adam
 from a2ls.agents._config import SACConfig
 from a2ls.agents._networks import Actor, TwinCritic, initialise
-from a2ls.auxiliary import Augmentation, AuxiliaryLoss, Encoder, Sequences, make_augmentation, make_encoder
+from a2ls.auxiliary import (
+    Augmentation,
+    AuxiliaryLoss,
+    Encoder,
+    Gradients,
+    Sequences,
+    joined,
+    make_augmentation,
+    make_encoder,
+)
 from a2ls.space import Loss
 
 Metrics = dict[str, Tensor]
@@ -136,26 +145,29 @@ class SAC(nn.Module):
             )
             if encoder:
                 self.auxiliary_optimizers.append(Adam(encoder, self.config.encoder_learning_rate))
-        self._actor_parameters = [*self.actor_optimizer.parameters, self.log_temperature]
-        self._targets = [
-            (self.config.critic_tau, list(self.target_critic.parameters()), critic),
-            (self.config.encoder_tau, list(self.target_encoder.parameters()), encoder),
-        ]
+        self._encoder_learns = bool(encoder)
+        self._targets = [(self.config.critic_tau, tuple(self.target_critic.parameters()), tuple(critic))]
+        if encoder:
+            self._targets.append((self.config.encoder_tau, tuple(self.target_encoder.parameters()), tuple(encoder)))
 
     @torch.inference_mode()
     def act(self, observations: Tensor, *, deterministic: bool) -> Tensor:
         """Actions (B, action_dim) for observations (B, *observation), on the agent's device."""
-        features = self._actor_features(self.augmentation.plain(observations))
+        features = self.actor_encoder(self.augmentation.plain(observations))
         if deterministic:
             return self.actor.mean_action(features)
-        return self.actor.sample(features, self.generator)[0]
+        return self.actor.draw(features, self.generator).actions
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
         """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch, by name."""
         views = self.views(batch)
+        with torch.inference_mode():
+            return self._learn(views, len(batch.observations), sequences)
+
+    def _learn(self, views: Transitions, batch_size: int, sequences: Sequences | None) -> Metrics:
         metrics = self._update_critic(views)
         if self.updates % self.config.actor_every == 0:
-            metrics |= self._update_actor(views.observations[: len(batch.observations)])
+            metrics |= self._update_actor(views.observations[:batch_size])
         if self.updates % self.config.target_every == 0:
             self._move_targets()
         if sequences is not None:
@@ -170,88 +182,99 @@ class SAC(nn.Module):
         count = self.config.augmented_views
         pairs = (batch.observations, batch.next_observations)
         views = [self.augmentation.views(pairs, self.generator) for _ in range(count)]
-        observations, next_observations = (_joined(blocks) for blocks in zip(*views, strict=True))
+        observations, next_observations = (joined(blocks) for blocks in zip(*views, strict=True))
         return Transitions(
             observations,
-            _joined([batch.actions] * count),
-            _joined([batch.rewards] * count),
+            joined([batch.actions] * count),
+            joined([batch.rewards] * count),
             next_observations,
-            _joined([batch.continues] * count),
+            joined([batch.continues] * count),
         )
-
-    def _actor_features(self, observations: Tensor) -> Tensor:
-        with torch.no_grad():
-            body = self.actor_encoder.body(observations)
-        features: Tensor = self.actor_encoder.head(body)
-        return features
-
-    def critic_targets(self, batch: Transitions) -> Tensor:
-        """The values (B,) that the critics learn for these views of transitions, with new noise of the policy."""
-        with torch.no_grad():
-            features = self._actor_features(batch.next_observations)
-            next_actions, log_probabilities = self.actor.sample(features, self.generator)
-            target_features = self.target_encoder(batch.next_observations)
-            next_values = self.target_critic(target_features, next_actions).amin(dim=0)
-            next_values -= self.log_temperature.exp() * log_probabilities
-            views = self.config.augmented_views
-            if views > 1:
-                next_values = next_values.view(views, -1).mean(dim=0).repeat(views)
-            return torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
-
-    def critic_loss(self, batch: Transitions, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The sum of both critics' mean squared errors towards targets (B,), and their values (2, B)."""
-        values = self.critic(self.encoder(batch.observations), batch.actions)
-        return F.mse_loss(values, targets.expand_as(values)) * len(values), values
-
-    def _update_critic(self, batch: Transitions) -> Metrics:
-        loss, values = self.critic_loss(batch, self.critic_targets(batch))
-        _backward(loss)
-        self.critic_optimizer.step()
-        return {"critic_loss": loss.detach(), "value": values.detach()}
-
-    def _update_actor(self, observations: Tensor) -> Metrics:
-        with torch.no_grad():
-            body = self.encoder.body(observations)
-            features = self.encoder.head(body)
-            if self.actor_encoder.body is not self.encoder.body:
-                body = self.actor_encoder.body(observations)
-        actor_features = self.actor_encoder.head(body)
-        actions, log_probabilities = self.actor.sample(actor_features, self.generator)
-        values = self.critic(features, actions).amin(dim=0)
-        temperature = self.log_temperature.exp()
-        actor_loss = (temperature.detach() * log_probabilities - values).mean()
-        entropy = -log_probabilities.detach().mean()
-        temperature_loss = temperature * (entropy - self.target_entropy)
-        # The two share no parameter, so one backward pass serves both; the critic's gradients are not computed.
-        _backward(actor_loss + temperature_loss, self._actor_parameters)
-        self.actor_optimizer.step()
-        self.temperature_optimizer.step()
-        return {"actor_loss": actor_loss.detach(), "entropy": entropy, "temperature": temperature.detach()}
-
-    def _update_auxiliary(self, sequences: Sequences) -> Metrics:
-        if self.auxiliary is None:
-            raise ValueError("sequences were given to an agent without an auxiliary loss")
-        loss: Tensor = self.auxiliary(
-            sequences,
-            self._seen_by(self.encoder, self.auxiliary.source_states),
-            self._seen_by(self.target_encoder, self.auxiliary.target_states),
-        )
-        _backward(self.config.auxiliary_weight * loss)
-        for optimizer in self.auxiliary_optimizers:
-            optimizer.step()
-        return {"auxiliary_loss": loss.detach()}
-
-    def _seen_by(self, encoder: Encoder, states: int) -> Callable[[Tensor], Tensor]:
-        """The encoder after a random view of what it is given: as many blocks of states, one after the other."""
-        if self.config.augmentation == "none":
-            return encoder
-        return lambda stacked: encoder(_joined(self.augmentation.views(stacked.chunk(states), self.generator)))
 
     @torch.no_grad()
+    def critic_targets(self, batch: Transitions) -> Tensor:
+        """The values (B,) that the critics learn for these views of transitions, with new noise of the policy."""
+        draw = self.actor.draw(self.actor_encoder(batch.next_observations), self.generator)
+        target_features = self.target_encoder(batch.next_observations)
+        next_values = self.target_critic(target_features, draw.actions).amin(dim=0)
+        next_values -= self.log_temperature.exp() * self.actor.log_probabilities(draw)
+        views = self.config.augmented_views
+        if views > 1:
+            next_values = next_values.view(views, -1).mean(dim=0).repeat(views)
+        return torch.addcmul(batch.rewards, batch.continues, next_values, value=self.config.discount)
+
+    def critic_loss(self, batch: Transitions, targets: Tensor) -> Tensor:
+        """The sum of both critics' mean squared errors towards targets (B,)."""
+        return _critic_loss(self.critic(self.encoder(batch.observations), batch.actions) - targets)
+
+    def _update_critic(self, batch: Transitions) -> Metrics:
+        targets = self.critic_targets(batch)
+        features, encoder_trace = self.encoder.trace(batch.observations)
+        values, critic_trace = self.critic.trace(features, batch.actions)
+        errors = values - targets
+        critic_gradients, of_features = self.critic.gradients(
+            critic_trace, errors * (2 / len(targets)), below=self._encoder_learns
+        )
+        encoder_gradients = self._encoder_gradients(encoder_trace, of_features)
+        self.critic_optimizer.step([*encoder_gradients, *critic_gradients])
+        return {"critic_loss": _critic_loss(errors), "value": values}
+
+    def _update_actor(self, observations: Tensor) -> Metrics:
+        body = self.encoder.body(observations)
+        features = self.encoder.head(body)
+        if self.actor_encoder.body is not self.encoder.body:
+            body = self.actor_encoder.body(observations)
+        actor_features, head_trace = self.actor_encoder.head.trace(body)
+        draw = self.actor.draw(actor_features, self.generator)
+        values, critic_trace = self.critic.trace(features, draw.actions)
+        # The actor's loss is the mean of temperature * log-probability - the smaller value.
+        smaller, which = values.min(dim=0)
+        of_values = torch.zeros_like(values).scatter_(0, which.unsqueeze(0), -1 / len(smaller))
+        temperature = self.log_temperature.exp()
+        actor_gradients, of_features = self.actor.draw_gradients(
+            draw, self.critic.action_gradient(critic_trace, of_values), temperature / len(smaller)
+        )
+        head_gradients, _ = self.actor_encoder.head.gradients(head_trace, of_features, below=False)
+        self.actor_optimizer.step([*head_gradients, *actor_gradients])
+        entropy = -self.actor.log_probabilities(draw).mean()
+        # The temperature's is temperature * (entropy - target entropy), which is also its slope along the logarithm.
+        self.temperature_optimizer.step([temperature * (entropy - self.target_entropy)])
+        return {"actor_loss": -temperature * entropy - smaller.mean(), "entropy": entropy, "temperature": temperature}
+
+    def _update_auxiliary(self, sequences: Sequences) -> Metrics:
+        auxiliary = self.auxiliary
+        if auxiliary is None:
+            raise ValueError("sequences were given to an agent without an auxiliary loss")
+        source = self._view_of(auxiliary.source_observations(sequences), auxiliary.source_states)
+        source_features, trace = self.encoder.trace(source)
+        target = auxiliary.target_observations(sequences)
+        loss, own_gradients, of_features = auxiliary.gradients(
+            sequences,
+            source_features,
+            None if target is None else self.target_encoder(self._view_of(target, auxiliary.target_states)),
+            weight=self.config.auxiliary_weight,
+            below=self._encoder_learns,
+        )
+        encoder_gradients = self._encoder_gradients(trace, of_features)
+        # An encoder that has nothing to learn has no optimiser.
+        for optimizer, gradients in zip(self.auxiliary_optimizers, (own_gradients, encoder_gradients), strict=False):
+            optimizer.step(gradients)
+        return {"auxiliary_loss": loss}
+
+    def _encoder_gradients(self, trace: Any, of_features: Tensor | None) -> Gradients:
+        """Those of the encoder's parameters; none if it has nothing to learn."""
+        return [] if of_features is None else self.encoder.gradients(trace, of_features, below=False)[0]
+
+    def _view_of(self, observations: Tensor, states: int) -> Tensor:
+        """A random view of observations: as many blocks of states, one after the other."""
+        if self.config.augmentation == "none":
+            return observations
+        with torch.inference_mode(False):  # Whose tensors are not for the autograd of convolutions.
+            return joined(self.augmentation.views(observations.chunk(states), self.generator))
+
     def _move_targets(self) -> None:
         for tau, targets, sources in self._targets:
-            for target, source in zip(targets, sources, strict=True):
-                target.lerp_(source, tau)
+            torch._foreach_lerp_(targets, sources, tau)
 
     def get_extra_state(self) -> dict[str, Any]:
         """What the parameters do not hold: optimisers, noise and the number of updates. Part of `state_dict()`."""
@@ -277,11 +300,6 @@ class SAC(nn.Module):
         ]
 
 
-def _joined(blocks: Sequence[Tensor]) -> Tensor:
-    """The blocks one after the other, without a copy if there is just one."""
-    return torch.cat(list(blocks)) if len(blocks) > 1 else blocks[0]
-
-
-def _backward(loss: Tensor, inputs: list[Tensor] | None = None) -> None:
-    """Gradients of the loss, for `inputs` alone where they are named."""
-    torch.autograd.backward(loss, inputs=inputs)
+def _critic_loss(errors: Tensor) -> Tensor:
+    """The sum of both critics' mean squares of errors (2, B)."""
+    return errors.square().sum() / errors.shape[1]

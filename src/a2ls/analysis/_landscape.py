@@ -228,7 +228,7 @@ def critic_batch(agent: SAC, batch: Transitions, generator: torch.Generator) -> 
 @torch.no_grad()
 def critic_loss(agent: SAC, batch: CriticBatch) -> float:
     """The loss of both critics, with the weights as they are."""
-    return float(agent.critic_loss(batch.views, batch.targets)[0])
+    return float(agent.critic_loss(batch.views, batch.targets))
 
 
 @dataclass(frozen=True)

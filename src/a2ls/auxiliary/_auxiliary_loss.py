@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from a2ls.auxiliary._blocks import joined
+from a2ls.auxiliary._network import Gradients
 from a2ls.auxiliary._operators import OperatorLoss
 from a2ls.auxiliary._predictor import PredictorKind, make_predictor
 from a2ls.space import Element, Loss
@@ -57,12 +60,17 @@ class AuxiliaryLoss(nn.Module):
         self._source = self.loss.source_elements
         self._target = self.loss.target_elements
         self.source_states = sum(element.kind == "s" for element in self._source)
-        """How many states the source has: what `forward` gives to the encoder are as many blocks of B states."""
+        """How many states the source has: what the encoder is given are as many blocks of B states."""
         self.target_states = sum(element.kind == "s" for element in self._target)
         """Likewise for the target, which may have none."""
         widths = {"s": feature_dim, "a": action_dim, "r": 1}
-        source_dim = sum(widths[element.kind] for element in self._source)
-        target_dim = sum(widths[element.kind] for element in self._target)
+        ends = list(accumulate(widths[element.kind] for element in self._source))
+        source_dim, target_dim = ends[-1], sum(widths[element.kind] for element in self._target)
+        self._source_features = [
+            slice(end - feature_dim, end)
+            for end, element in zip(ends, self._source, strict=True)
+            if element.kind == "s"
+        ]
         self.predictor = make_predictor(predictor, source_dim, target_dim, hidden=predictor_hidden)
         self.operator = OperatorLoss(self.loss.operator, target_dim)
 
@@ -73,21 +81,58 @@ class AuxiliaryLoss(nn.Module):
         target_encoder: Callable[[Tensor], Tensor],
     ) -> Tensor:
         """The loss of a batch, a scalar. Gradients reach `encoder`, never `target_encoder`."""
-        source = self._join(self._source, sequences, encoder)
+        source = self._join(self._source, sequences, encoder(self.source_observations(sequences)))
         with torch.no_grad():
-            target = self._join(self._target, sequences, target_encoder)
+            seen = self.target_observations(sequences)
+            target = self._join(self._target, sequences, None if seen is None else target_encoder(seen))
         error: Tensor = self.operator(self.predictor(source), target)
         return error
 
-    def _join(self, elements: Sequence[Element], sequences: Sequences, encoder: Callable[[Tensor], Tensor]) -> Tensor:
-        """The elements side by side in mask order (B, width), with one call of the encoder for all their states."""
-        states = [sequences.states[element.step] for element in elements if element.kind == "s"]
-        stacked = torch.cat(states) if len(states) > 1 else states[0] if states else None
-        features = iter(() if stacked is None else encoder(stacked).chunk(len(states)))
+    def source_observations(self, sequences: Sequences) -> Tensor:
+        """The states of the source, one block of B after the other: (source_states * B, *observation)."""
+        return joined([sequences.states[element.step] for element in self._source if element.kind == "s"])
+
+    def target_observations(self, sequences: Sequences) -> Tensor | None:
+        """Likewise for the target; None if it has no states."""
+        states = [sequences.states[element.step] for element in self._target if element.kind == "s"]
+        return joined(states) if states else None
+
+    def gradients(
+        self,
+        sequences: Sequences,
+        source_features: Tensor,
+        target_features: Tensor | None,
+        *,
+        weight: float = 1.0,
+        below: bool = True,
+    ) -> tuple[Tensor, Gradients, Tensor | None]:
+        """The loss of a batch, the gradients of the parameters, and the one of the source's features.
+
+        Args:
+            sequences: The batch.
+            source_features: What the encoder made of `source_observations` (source_states * B, feature_dim).
+            target_features: What the target encoder made of `target_observations`.
+            weight: A factor of all gradients; the loss is returned without it.
+            below: Whether the gradient of the source's features is wanted.
+        """
+        source = self._join(self._source, sequences, source_features)
+        target = self._join(self._target, sequences, target_features)
+        prediction, trace = self.predictor.trace(source)
+        error, operator_gradients, above = self.operator.gradients(prediction, target, weight)
+        predictor_gradients, of_source = self.predictor.gradients(trace, above, below=below)
+        found = [*predictor_gradients, *operator_gradients]
+        if of_source is None:
+            return error, found, None
+        return error, found, joined([of_source[:, columns] for columns in self._source_features])
+
+    def _join(self, elements: Sequence[Element], sequences: Sequences, features: Tensor | None) -> Tensor:
+        """The elements side by side in mask order (B, width), given the features of all their states."""
+        states = sum(element.kind == "s" for element in elements)
+        blocks = iter(() if features is None else features.chunk(states))
         columns: list[Tensor] = []
         for element in elements:
             if element.kind == "s":
-                columns.append(next(features))
+                columns.append(next(blocks))
             elif element.kind == "a":
                 columns.append(self._action(sequences.actions[element.step]))
             else:

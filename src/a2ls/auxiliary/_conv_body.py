@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls._errors import BadInput
+from a2ls.auxiliary._network import Network
 
 MAX_CONV_LAYERS = 6
 _KERNEL = 3
@@ -16,7 +17,7 @@ _FIRST_STRIDE = 2
 _BRIGHTEST = 255
 
 
-class ConvBody(nn.Module):
+class ConvBody(Network):
     """3x3 convolutions with ReLU, the first with stride 2: the encoder of CURL and of the paper.
 
     Everything inside is in channels-last order, in which a CPU computes convolutions fastest, and so is what comes out:

@@ -2,30 +2,27 @@
 
 Every encoder is a `body` followed by a `head`, so that an actor can look through the body that the critic and the
 auxiliary loss train, with a head of its own. `encoder(observations)` is `head(body(observations))`.
-
-Modules keep their parameters in `_tensors` too, where an update finds them without the lookup of `nn.Module`, which
-takes as long as the product of a small layer.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls.auxiliary._conv_body import MAX_CONV_LAYERS, ConvBody
+from a2ls.auxiliary._network import Gradients, Identity, Network, RectifiedPerceptron, relu_gradient_
 
 EncoderKind = Literal["dense", "mlp", "identity", "conv"]
 MAX_ENCODER_LAYERS: dict[EncoderKind, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": MAX_CONV_LAYERS}
 
 
-class Encoder(nn.Module):
+class Encoder(Network):
     """Maps observations (B, *observation) to features (B, feature_dim)."""
 
-    def __init__(self, body: nn.Module, head: nn.Module, feature_dim: int) -> None:
+    def __init__(self, body: Network, head: Network, feature_dim: int) -> None:
         super().__init__()
         self.body = body
         self.head = head
@@ -36,14 +33,29 @@ class Encoder(nn.Module):
         features: Tensor = self.head(self.body(observations))
         return features
 
+    def trace(self, observations: Tensor) -> tuple[Tensor, Any]:
+        """The same, and the traces of body and head."""
+        x, body = self.body.trace(observations)
+        features, head = self.head.trace(x)
+        return features, (body, head)
 
-class DenseBody(nn.Module):
+    def gradients(self, trace: Any, above: Tensor, *, below: bool = True) -> tuple[Gradients, Tensor | None]:
+        """Those of the head, which hands the gradient of its inputs to the body."""
+        body, head = trace
+        head_gradients, between = self.head.gradients(head, above)
+        assert between is not None
+        body_gradients, first = self.body.gradients(body, between, below=below)
+        return [*body_gradients, *head_gradients], first
+
+
+class DenseBody(Network):
     """Densely connected layers: each sees, and passes on, everything before it."""
 
     def __init__(self, observation_dim: int, layers: int, width: int) -> None:
         super().__init__()
         linears = [nn.Linear(observation_dim + i * width, width) for i in range(layers)]
         self.layers = nn.ModuleList(linears)
+        # As in `Perceptron`.
         self._tensors = [(linear.weight, linear.bias) for linear in linears]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,8 +64,26 @@ class DenseBody(nn.Module):
             x = torch.cat([x, F.linear(x, weight, bias).relu_()], dim=-1)
         return x
 
+    def trace(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, twice: the output holds the inputs of every layer."""
+        output = self.forward(x)
+        return output, output
 
-class Head(nn.Module):
+    def gradients(self, trace: Tensor, above: Tensor, *, below: bool = True) -> tuple[Gradients, Tensor | None]:
+        """Layer by layer from the last: each hands on the gradient of all that it saw."""
+        found: Gradients = []
+        for weight, _ in reversed(self._tensors):
+            inputs = weight.shape[1]
+            x, units = trace[:, :inputs], trace[:, inputs:]
+            own = relu_gradient_(above[:, inputs:].clone(), units)
+            found += own.sum(0), torch.mm(own.T, x)
+            if below or weight is not self._tensors[0][0]:
+                above = torch.addmm(above[:, :inputs], own, weight)
+            trace = x
+        return found[::-1], above if below else None
+
+
+class Head(Network):
     """The last two layers of every trained encoder, without the tanh that some agents add."""
 
     def __init__(self, body_dim: int, feature_dim: int) -> None:
@@ -64,8 +94,26 @@ class Head(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Features (B, feature_dim) of what the body gave (B, body_dim)."""
+        return self.trace(x)[0]
+
+    def trace(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The same, and what the norm was given and found."""
         weight, bias, scale, shift = self._tensors
-        return torch.layer_norm(F.linear(x, weight, bias), scale.shape, scale, shift)
+        projected = F.linear(x, weight, bias)
+        features, mean, inverse_deviation = torch.native_layer_norm(projected, scale.shape, scale, shift, self.norm.eps)
+        return features, (x, projected, mean, inverse_deviation)
+
+    def gradients(
+        self, trace: tuple[Tensor, ...], above: Tensor, *, below: bool = True
+    ) -> tuple[Gradients, Tensor | None]:
+        """Through the norm with torch's own formula, and through the linear layer."""
+        x, projected, mean, inverse_deviation = trace
+        weight, _, scale, shift = self._tensors
+        own, of_scale, of_shift = torch.ops.aten.native_layer_norm_backward.default(
+            above, projected, scale.shape, mean, inverse_deviation, scale, shift, [True, True, True]
+        )
+        found = [torch.mm(own.T, x), own.sum(0), of_scale, of_shift]
+        return found, torch.mm(own, weight) if below else None
 
 
 def make_encoder(
@@ -106,10 +154,9 @@ def make_encoder(
         raise ValueError(f"the encoder {kind} needs vectors, but observations have the shape {shape}")
     size = shape[0]
     if kind == "identity":
-        return Encoder(nn.Identity(), nn.Identity(), size)
+        return Encoder(Identity(), Identity(), size)
     if kind == "dense":
         width = size + layers * dense_width
         return Encoder(DenseBody(size, layers, dense_width), Head(width, width), width)
-    sizes = [size, *[mlp_width] * layers]
-    body = nn.Sequential(*(part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU())))
+    body = RectifiedPerceptron(size, *[mlp_width] * layers)
     return Encoder(body, Head(mlp_width, features), features)

@@ -12,7 +12,7 @@ from a2ls.training import TrainConfig, differences, option_text, preset, to_mapp
 SearchPresetName = Literal["quick", "laptop", "paper-vector", "quick-image", "laptop-image", "paper-image-search"]
 
 # Of the paper's section 4.1, for images.
-_IMAGE_BASELINES = ("sac-no-aug", "sac", "curl")
+_BASELINES_OF_THE_PAPER = ("sac-no-aug", "sac", "curl")
 
 
 def search_preset(name: SearchPresetName, env: str = "cheetah-run") -> SearchConfig:
@@ -32,10 +32,10 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run") -> SearchCon
     if name == "quick-image":
         return SearchConfig(_quick_image_training(env), population=4, stages=2, baselines=("sac",))
     if name == "laptop-image":
-        return SearchConfig(preset("fast-image", env), population=12, stages=4, baselines=_IMAGE_BASELINES)
+        return SearchConfig(preset("fast-image", env), population=12, stages=4, baselines=_BASELINES_OF_THE_PAPER)
     if name == "paper-image-search":
         training = preset("paper-image-search", env)
-        return SearchConfig(training, population=100, stages=7, repeats="retrain", baselines=_IMAGE_BASELINES)
+        return SearchConfig(training, population=100, stages=7, repeats="retrain", baselines=_BASELINES_OF_THE_PAPER)
     raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
 
 

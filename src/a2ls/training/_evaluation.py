@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from a2ls.envs import AgentEnv, Observation
 
 Policy = Callable[[Observation], NDArray[np.float32]]
+"""Maps an observation to an action, or a batch of observations to one of actions."""
 
 
 def evaluate(policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int]) -> tuple[float, ...]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
-from a2ls.envs import EnvironmentConfig, Observation, make_env
+from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.training._evaluation import Policy
 
 FRAMES_PER_SECOND = 25
 
 VideoFormat = Literal["mp4", "gif"]
-Policy = Callable[[Observation], NDArray[np.float32]]
 
 
 def record_video(policy: Policy, config: EnvironmentConfig, seed: int, path: Path) -> float:
