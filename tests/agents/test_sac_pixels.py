@@ -1,7 +1,7 @@
 """SAC on images: what each network sees and how often, what trains it, and the formulas of CURL and DrQ."""
 
-import functools
 import copy
+import functools
 import io
 import pickle
 

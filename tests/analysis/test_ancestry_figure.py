@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from hand_made import candidate, dataset, strict, unwrapped
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2ls.analysis.figures import ancestry_tree, change, draw_ancestry_tree
@@ -132,6 +132,7 @@ def test_lines_that_need_not_cross_do_not():
     assert _crossings(untangled(rows, parents), parents) == 0
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_rows_keep_their_members_and_parents_come_first(data):
     size = data.draw(st.integers(1, 25))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hand_made import candidate, dataset, strict
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
@@ -22,6 +22,7 @@ def test_a_made_up_search_against_scipy():
 
 
 # Whole numbers, because many are equal.
+@settings(deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 2), min_size=3, max_size=30))
 def test_ties_against_scipy(scores):
     data = checkpoint_correlations(dataset(*(candidate(i, tuple(map(float, own))) for i, own in enumerate(scores))))

@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 from hand_made import candidate, dataset, strict, unwrapped
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2ls.analysis.figures import (
@@ -73,6 +73,7 @@ def test_drawn_patterns():
     assert bars["customdata"][0] == [10, 20, 1]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300),
     st.randoms(use_true_random=False),

@@ -1,11 +1,13 @@
-"""The report and the dashboard in a real browser: nothing breaks, everything is drawn, and it fits a phone."""
+"""All pages in a real browser: nothing breaks, everything is drawn, and it fits a phone."""
 
 import shutil
 import threading
 
 import pytest
+from hand_made_benchmarks import benchmark, quick, random_scores
+from made_up_landscapes import BOWL, STEEP
 
-from a2ls.analysis import make_dashboard
+from a2ls.analysis import LandscapeSettings, comparison_page, landscape_page, make_dashboard
 from a2ls.analysis.report import page_html, search_report
 from a2ls.search import SearchConfig, SearchFolder
 from instant_engine import InstantEngine
@@ -13,7 +15,14 @@ from made_up_search import made_up_search
 from tiny_pendulum import PENDULUM
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    # Surfaces are drawn with WebGL, here without a graphics card.
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 PATIENCE = 120_000
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
@@ -30,9 +39,29 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page_html(search_report(made_up_search(8, 3))), encoding="utf-8")
+    return written(tmp_path_factory.mktemp("report"), page_html(search_report(made_up_search(8, 3))))
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    scores = random_scores(["sac", "curl", "spr"], ["cheetah-run", "walker-run"], 3)
+    return written(tmp_path_factory.mktemp("comparison"), comparison_page(quick(benchmark(scores))))
+
+
+@pytest.fixture(scope="module")
+def landscape(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("landscape"), landscape_page([BOWL, STEEP, BOWL], LandscapeSettings()))
+
+
+def written(folder, page):
+    path = folder / "page.html"
+    path.write_text(page, encoding="utf-8")
     return path.as_uri()
+
+
+@pytest.fixture(params=["report", "comparison", "landscape"])
+def any_page(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
@@ -61,17 +90,73 @@ def drawn(page):
     return page
 
 
+def fits(page):
+    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_report_is_whole_and_never_wider_than_the_screen(visit, report, width):
-    page = drawn(visit(report, width=width))
+@pytest.mark.parametrize(("name", "at_least"), [("report", 7), ("comparison", 8), ("landscape", 1)])
+def test_a_page_is_whole_and_never_wider_than_the_screen(request, visit, name, at_least, width):
+    page = drawn(visit(request.getfixturevalue(name), width=width))
     figures = page.locator(".figure")
-    assert figures.count() >= 7
+    assert figures.count() >= at_least
     assert page.locator(".figure .main-svg").count() >= figures.count()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert fits(page)
     boxes = [figures.nth(i).bounding_box() for i in range(figures.count())]
     assert all(box["width"] <= width and box["height"] > 100 for box in boxes)
     assert page.complaints == []
     assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_figures_follow_the_width_of_the_window(visit, any_page):
+    page = drawn(visit(any_page, width=390))
+    for width in (1200, 800, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            """() => [...document.querySelectorAll(".figure")].every(
+                 graph => Math.abs(graph._fullLayout.width - graph.clientWidth) < 2
+                          && graph.clientHeight === graph.layout.meta[isNarrow() ? "narrow" : "wide"].height)""",
+            timeout=PATIENCE,
+        )
+        assert fits(page)
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize(("width", "side_by_side"), [(390, 1), (1440, 3)])
+def test_landscapes_stand_side_by_side_where_there_is_room(visit, landscape, width, side_by_side):
+    page = drawn(visit(landscape, width=width))
+    assert page.locator(".figure .gl-container canvas").count() >= 3
+    places = page.evaluate(
+        """() => {
+          const layout = document.querySelector(".figure")._fullLayout;
+          return ["xaxis", "xaxis2", "xaxis3"].map(name => [layout[name]._offset, layout[name]._length]);
+        }"""
+    )
+    assert len({round(offset) for offset, _ in places}) == side_by_side
+    assert all(length > 150 for _, length in places)
+
+
+def text_under_the_pointer(page, section, point):
+    page.mouse.move(point[0] - 3, point[1])
+    page.mouse.move(*point)
+    label = page.locator(f"{section} .hoverlayer .hovertext").first
+    label.wait_for(timeout=PATIENCE)
+    return label.text_content()
+
+
+def test_pointing_at_a_heat_map_shows_the_loss_there(visit, landscape):
+    page = drawn(visit(landscape, width=390))
+    page.locator("#pictures").scroll_into_view_if_needed()
+    point = page.evaluate(
+        """() => {
+          const graph = document.querySelector(".figure"), {xaxis, yaxis} = graph._fullLayout;
+          graph.scrollIntoView();
+          const place = graph.getBoundingClientRect();
+          return [place.left + xaxis._offset + xaxis.d2p(0.5), place.top + yaxis._offset + yaxis.d2p(-0.5)];
+        }"""
+    )
+    assert "0.50, -0.50loss 1.75" in text_under_the_pointer(page, "#pictures", point)
+    assert page.complaints == []
 
 
 def test_pointing_at_a_candidate_shows_its_loss(visit, report):
@@ -87,15 +172,11 @@ def test_pointing_at_a_candidate_shows_its_loss(visit, report):
                   place.top + size.t + graph._fullLayout.yaxis.d2p(trace.y[0])];
         }"""
     )
-    page.mouse.move(point[0] - 3, point[1])
-    page.mouse.move(*point)
-    label = page.locator("#evolution .hoverlayer .hovertext").first
-    label.wait_for(timeout=PATIENCE)
-    assert "->" in label.text_content()
+    assert "->" in text_under_the_pointer(page, "#evolution", point)
 
 
-def test_the_theme_follows_the_system_and_can_be_switched(visit, report):
-    page = drawn(visit(report, theme="dark"))
+def test_the_theme_follows_the_system_and_can_be_switched(visit, any_page):
+    page = drawn(visit(any_page, theme="dark"))
 
     def colours():
         return page.evaluate(
@@ -115,12 +196,25 @@ def test_the_theme_follows_the_system_and_can_be_switched(visit, report):
     assert page.complaints == []
 
 
+def test_surfaces_have_the_theme_of_the_page_and_stay_as_the_reader_turned_them(visit, landscape):
+    page = drawn(visit(landscape, theme="light"))
+
+    def scene(part):
+        return page.evaluate(f"JSON.stringify(document.querySelector('.figure')._fullLayout.scene.{part})")
+
+    light = scene("zaxis.gridcolor")
+    page.evaluate("Plotly.relayout('figure-1', {'scene.camera.eye': {x: 0.5, y: -2, z: 1}})")
+    turned = scene("camera.eye")
+    page.locator("#theme").click()
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    assert scene("zaxis.gridcolor") != light
+    assert scene("camera.eye") == turned
+
+
 def test_an_unfinished_and_an_empty_search_have_reports(visit, tmp_path):
     for ended in (5, 0):
-        path = tmp_path / f"{ended}.html"
-        path.write_text(page_html(search_report(made_up_search(4, 2, ended=ended))), encoding="utf-8")
-        page = drawn(visit(path.as_uri(), width=390))
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page = drawn(visit(written(tmp_path, page_html(search_report(made_up_search(4, 2, ended=ended)))), width=390))
+        assert fits(page)
         assert page.complaints == []
 
 

@@ -42,18 +42,15 @@ from a2ls.analysis._landscape import (
     critic_landscape,
     read_trained_agent,
 )
-from a2ls.analysis._landscape_figures import (
+from a2ls.analysis._landscape_page import (
     DEFAULT_COLUMNS,
     SUMMARY_HEADINGS,
-    LossScale,
-    ScaleChoice,
     directions_words,
-    landscape_caption,
-    landscape_figure,
     landscape_page,
     landscape_summary,
     summary_words,
 )
+from a2ls.analysis._landscape_scale import ScaleChoice
 from a2ls.analysis._published import (
     PUBLISHED,
     Published,
@@ -102,7 +99,6 @@ __all__ = [
     "Landscape",
     "LandscapeSettings",
     "LearningCurve",
-    "LossScale",
     "Published",
     "PublishedScore",
     "Scale",
@@ -120,8 +116,6 @@ __all__ = [
     "directions_words",
     "finished_candidates",
     "finite_score",
-    "landscape_caption",
-    "landscape_figure",
     "landscape_page",
     "landscape_summary",
     "make_dashboard",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from a2ls._errors import BadInput
 from a2ls.analysis._compare import Comparison, ContenderResult
 from a2ls.analysis._rliable import Estimate
 
@@ -19,15 +18,10 @@ def comparison_page(comparison: Comparison, notes: Sequence[str] = ()) -> str:
     Args:
         comparison: What to show.
         notes: What else to know of it, besides what was left out.
-
-    Raises:
-        BadInput: If Plotly is not installed.
     """
-    try:
-        from a2ls.analysis.report import Page, Section, page_html  # noqa: PLC0415 (loads Plotly, which is slow)
-    except ImportError as error:
-        raise BadInput(f"figures need Plotly, which cannot be imported: {error}") from error
-    cautions = "\n\n".join(_verbatim(note) for note in (*comparison.notes, *notes))
+    from a2ls.analysis.report import Page, Section, page_html, verbatim  # noqa: PLC0415 (loads Plotly, which is slow)
+
+    cautions = "\n\n".join(verbatim(note) for note in (*comparison.notes, *notes))
     page = Page(
         title=f"Comparison in {', '.join(comparison.environments)}",
         lead=comparison.measured,
@@ -38,11 +32,6 @@ def comparison_page(comparison: Comparison, notes: Sequence[str] = ()) -> str:
         ),
     )
     return page_html(page)
-
-
-def _verbatim(text: str) -> str:
-    """Words of others, in which a backtick is no mark-up."""
-    return text.replace("`", "'")
 
 
 def _key(comparison: Comparison) -> str:

@@ -1,248 +1,113 @@
-"""Loss landscapes as pictures: a surface and a heat map of each, side by side, with shared axes and colours."""
+"""Loss landscapes drawn with Plotly: a surface and a heat map of each, with the same axes and colours for all."""
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from a2ls.analysis._landscape import SHARPNESS_DISTANCE, Landscape, LandscapeSettings
+from a2ls.analysis._landscape import Landscape
+from a2ls.analysis._landscape_scale import LossScale
+from a2ls.analysis.figures._panels import HEADING, axis_number, bold
+from a2ls.analysis.figures._style import VERMILLION, new_figure
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-ScaleChoice = Literal["auto", "linear", "log"]
-
-DEFAULT_COLUMNS = 4
-_LOG_ABOVE = 100.0
 _CONTOURS = 14
 # Tells values apart in grey and with any colour blindness.
 _COLOURS = "Viridis"
-# Readable on white and on black, because the background is the page's.
-_INK, _LINES = "#767676", "#a0a0a0"
-_CENTRE = "#d55e00"  # A vermilion that no other part of the picture comes near.
-_BLOCK_HEIGHT, _SURFACE_SHARE, _GAP, _LINE_HEIGHT = 760, 0.56, 50, 18
-_TITLE_CHARACTERS, _COLUMN_WIDTH = 84, 420  # Of all columns together; of one, at least.
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Critic loss landscape</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 0.5rem 1.5rem 2rem; }}
-p {{ max-width: 75em; }}
-td, th {{ padding: 0.1rem 1.5rem 0.1rem 0; text-align: left; }}
-</style>
-</head>
-<body>
-<div style="overflow-x: auto"><div style="min-width: {width}px">{figure}</div></div>
-<table>{rows}</table>
-<p>{caption}</p>
-</body>
-</html>
-"""
+# A colour that no other part of the pictures comes near.
+_CENTRE = VERMILLION
+# In pixels: the colour bar above all pictures, a line of a heading, what is between pictures, the labels of an axis.
+_BAR, _LINE, _GAP, _AXIS = 70, 17, 10, 52
+_GUTTER = 0.045
+# The heights of surface and heat map by the number of columns, such that both are about as wide.
+_HEIGHTS = {1: (400, 360), 2: (380, 360), 3: (260, 250), 4: (190, 185)}
+_PHONE_HEIGHTS = (245, 270)
+# Smaller surfaces have no room for labels; the heat map and the colour bar have the same ones.
+_MOST_WITH_LABELS = 2
+# Characters in a line of a heading: of all columns together on a screen, and on a phone.
+_CHARACTERS, _PHONE_CHARACTERS = 84, 38
 
 
-@dataclass(frozen=True)
-class LossScale:
-    """How losses become heights and colours, the same way in every picture of a figure."""
+def landscape_figure(landscapes: Sequence[Landscape], scale: LossScale, columns: int) -> go.Figure:
+    """Draw each landscape as a surface with its heat map: below it, or beside it if there is just one.
 
-    log: bool
-    low: float
-    """The smallest loss of all."""
-    high: float
-    """The largest loss of all."""
-
-    @staticmethod
-    def shared(landscapes: Sequence[Landscape], choice: ScaleChoice = "auto") -> LossScale:
-        """One scale for all landscapes; `auto` is logarithmic where the largest is a hundred times the smallest."""
-        losses = np.concatenate([[*landscape.losses.ravel(), landscape.centre] for landscape in landscapes])
-        losses = losses[np.isfinite(losses)]
-        positive = losses[losses > 0]
-        low, high = float(losses.min()), float(losses.max())
-        log = choice == "log" or (choice == "auto" and high > _LOG_ABOVE * low)
-        if not log or not len(positive):
-            return LossScale(False, low, high)
-        return LossScale(True, float(positive.min()), high)
-
-    def height(self, losses: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Where losses of any shape are on the scale; not a number where they are not finite."""
-        finite = np.where(np.isfinite(losses), losses, np.nan)
-        return np.log10(np.maximum(finite, self.low)) if self.log else finite
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The heights of the smallest and of the largest loss, a little apart at least."""
-        low, high = (float(self.height(value)) for value in (self.low, self.high))
-        return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-    @property
-    def ticks(self) -> tuple[list[float], list[str]] | None:
-        """Heights and texts of round losses on a logarithmic scale; None where Plotly's own are right."""
-        if not self.log:
-            return None
-        low, high = self.limits
-        # All of 1, 2 and 5 only where there are few decades.
-        digits = (1, 2, 5) if high - low < 3 else (1,)
-        decades = range(int(np.floor(low)), int(np.ceil(high)) + 1)
-        values = [digit * 10.0**decade for decade in decades for digit in digits]
-        values = [value for value in values if self.low <= value <= self.high] or [self.low, self.high]
-        return [float(np.log10(value)) for value in values], [f"{value:.3g}" for value in values]
-
-
-class SummaryRow(NamedTuple):
-    """The figures of a landscape as texts."""
-
-    label: str
-    centre: str
-    lowest: str
-    highest: str
-    sharpness: str
-    convex: str
-
-
-SUMMARY_HEADINGS = SummaryRow("run", "at the centre", "lowest", "highest", "sharpness", "convex")
-
-
-def landscape_summary(landscapes: Sequence[Landscape]) -> list[SummaryRow]:
-    """A row of figures for each landscape."""
-    return [
-        SummaryRow(
-            each.label,
-            f"{each.centre:.4g}",
-            f"{each.lowest:.4g}",
-            f"{each.highest:.4g}",
-            f"{each.sharpness:.3g}",
-            f"{each.convex_share:.0%}",
-        )
-        for each in landscapes
-    ]
-
-
-def summary_words() -> str:
-    """What the figures of the summary are."""
-    return (
-        f"Sharpness: how much larger the mean loss at a distance of {SHARPNESS_DISTANCE:g} is than that at the centre, "
-        "as a multiple of the latter. Convex: share of the inner grid points where the loss curves upwards in every "
-        "direction of the plane."
-    )
-
-
-def directions_words(landscapes: Sequence[Landscape]) -> str:
-    """Whether the directions of the landscapes are the same draw."""
-    if len({each.shapes for each in landscapes}) > 1:
-        return (
-            "The networks are not all of the same shapes: those of different shapes have directions of their own, so "
-            "the places in their pictures do not correspond."
-        )
-    return "" if len(landscapes) == 1 else "All have the same draw of directions, each scaled to its own weights."
-
-
-def landscape_caption(landscapes: Sequence[Landscape], settings: LandscapeSettings, scale: LossScale) -> str:
-    """What the picture shows, in words."""
-    sentences = [
-        "The critic's loss around the trained weights (the cross) of encoder and critics, along two random "
-        f"filter-normalised directions (seed {settings.seed}): at a distance of 1 every filter is changed by as much "
-        "as its own size.",
-        directions_words(landscapes),
-        f"Each point is the mean over the same {settings.batch_size * settings.batches:,} transitions of the run's "
-        "replay memory, with the target values of the trained networks.",
-        "All pictures have the same axes and colours."
-        + (" Heights and colours are logarithmic, which bends a bowl into a funnel." if scale.log else ""),
-        summary_words(),
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def landscape_figure(landscapes: Sequence[Landscape], scale: LossScale, columns: int = DEFAULT_COLUMNS) -> go.Figure:
-    """Draw each landscape as a surface with its heat map below.
+    Its `layout.meta` has two arrangements for `Plotly.relayout`, `wide` and `narrow`, as other figures have.
 
     Args:
         landscapes: What to draw, with the same positions all.
         scale: Of heights and colours; `LossScale.shared(landscapes)`.
-        columns: How many stand side by side before a new row begins.
+        columns: How many stand side by side on a screen before a new row begins; on a phone it is always one.
     """
-    import plotly.graph_objects as go  # noqa: PLC0415 (slow to import, and few commands draw)
-    from plotly.subplots import make_subplots  # noqa: PLC0415
-
-    columns = min(columns, len(landscapes))
-    blocks = -(-len(landscapes) // columns)
-    titles = [_title(each.label, columns) for each in landscapes] + [""] * (blocks * columns - len(landscapes))
-    by_row = [titles[i * columns : (i + 1) * columns] + [""] * columns for i in range(blocks)]
-    lines = 1 + max(title.count("<br>") for title in titles)
-    height, top, bottom = _BLOCK_HEIGHT * blocks, 36 + _LINE_HEIGHT * lines, 45
-    gap = _GAP + _LINE_HEIGHT * lines if blocks > 1 else _GAP
-    figure = make_subplots(
-        rows=2 * blocks,
-        cols=columns,
-        specs=[[{"type": "scene"}] * columns, [{"type": "xy"}] * columns] * blocks,
-        row_heights=[_SURFACE_SHARE, 1 - _SURFACE_SHARE] * blocks,
-        subplot_titles=[title for row in by_row for title in row],
-        horizontal_spacing=0.03,
-        vertical_spacing=gap / (height - top - bottom),
-    )
+    figure = new_figure("", "", 0)
     for index, landscape in enumerate(landscapes):
-        row, column = 2 * (index // columns) + 1, index % columns + 1
-        for trace in _surface(go, landscape, scale):
-            figure.add_trace(trace, row=row, col=column)
-        for trace in _heat_map(go, landscape, scale):
-            figure.add_trace(trace, row=row + 1, col=column)
-    figure.update_layout(height=height, margin={"l": 50, "r": 10, "t": top, "b": bottom})
-    _lay_out(figure, landscapes, scale, columns)
+        number = axis_number(index)
+        figure.add_traces([each.update(scene=f"scene{number}") for each in _surface(landscape, scale)])
+        figure.add_traces([each.update(xaxis=f"x{number}", yaxis=f"y{number}") for each in _map(landscape, scale)])
+        # What a scene is like depends on its arrangement, but to be arranged it has to be there.
+        figure.update_layout({f"scene{number}": {}, **_map_axes(landscape, number)})
+        figure.add_annotation(text="", xref="paper", yref="paper", xanchor="center", **HEADING)
+    # There is room for everything: Plotly would make more of it, at the cost of the pictures.
+    figure.update_layout(coloraxis=_colour_axis(scale), margin={"t": _BAR, "b": _AXIS, "autoexpand": False})
+    columns = min(columns, len(landscapes), max(_HEIGHTS))
+    screen = _Blocks(columns, *_HEIGHTS[columns], _CHARACTERS // columns, beside=len(landscapes) == 1)
+    phone = _Blocks(1, *_PHONE_HEIGHTS, _PHONE_CHARACTERS)
+    wide = {**screen.places(landscapes, scale), "coloraxis.colorbar.len": 0.5}
+    narrow = {**phone.places(landscapes, scale), "coloraxis.colorbar.len": 1}
+    figure.plotly_relayout(wide)
+    figure.layout.meta = {"wide": wide, "narrow": narrow}
     return figure
 
 
-def _surface(go: Any, landscape: Landscape, scale: LossScale) -> list[Any]:
-    heights = scale.height(landscape.losses)
+def _surface(landscape: Landscape, scale: LossScale) -> list[Any]:
     surface = go.Surface(
-        x=landscape.positions,
-        y=landscape.positions,
-        z=heights,
-        coloraxis="coloraxis",
-        text=_hover_texts(landscape),
-        hovertemplate="%{text}<extra></extra>",
+        **_grid(landscape, scale),
         lighting={"ambient": 0.75, "diffuse": 0.5, "specular": 0.05},
     )
     centre = go.Scatter3d(
-        x=[0.0],
-        y=[0.0],
+        **_centre(landscape),
         z=[float(scale.height(landscape.centre))],
-        mode="markers",
         marker={"symbol": "cross", "size": 4, "color": _CENTRE},
-        hovertemplate=f"trained weights<br>loss {landscape.centre:.4g}<extra></extra>",
-        showlegend=False,
     )
     return [surface, centre]
 
 
-def _heat_map(go: Any, landscape: Landscape, scale: LossScale) -> list[Any]:
+def _map(landscape: Landscape, scale: LossScale) -> list[Any]:
     low, high = scale.limits
     heat_map = go.Contour(
-        x=landscape.positions,
-        y=landscape.positions,
-        z=scale.height(landscape.losses),
-        coloraxis="coloraxis",
+        **_grid(landscape, scale),
         contours={"coloring": "heatmap", "start": low, "end": high, "size": (high - low) / _CONTOURS},
-        line={"color": "rgba(0, 0, 0, 0.35)", "width": 0.7},
-        text=_hover_texts(landscape),
-        hovertemplate="%{text}<extra></extra>",
+        line={"color": "rgba(0,0,0,0.35)", "width": 0.7},
     )
-    centre = go.Scatter(
-        x=[0.0],
-        y=[0.0],
-        mode="markers",
-        marker={"symbol": "x", "size": 9, "color": _CENTRE, "line": {"color": "white", "width": 1}},
-        hovertemplate=f"trained weights<br>loss {landscape.centre:.4g}<extra></extra>",
-        showlegend=False,
-    )
-    return [heat_map, centre]
+    marker = {"symbol": "x", "size": 9, "color": _CENTRE, "line": {"color": "white", "width": 1}}
+    return [heat_map, go.Scatter(**_centre(landscape), marker=marker)]
+
+
+def _grid(landscape: Landscape, scale: LossScale) -> dict[str, Any]:
+    """What a surface and a heat map show alike."""
+    return {
+        "x": landscape.positions,
+        "y": landscape.positions,
+        "z": scale.height(landscape.losses),
+        "coloraxis": "coloraxis",
+        "text": _hover_texts(landscape),
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _centre(landscape: Landscape) -> dict[str, Any]:
+    """The trained weights, on a surface or a heat map."""
+    return {
+        "x": [0.0],
+        "y": [0.0],
+        "mode": "markers",
+        "hovertemplate": f"trained weights<br>loss {landscape.centre:.4g}<extra></extra>",
+        "showlegend": False,
+    }
 
 
 def _hover_texts(landscape: Landscape) -> NDArray[np.str_]:
@@ -255,79 +120,125 @@ def _hover_texts(landscape: Landscape) -> NDArray[np.str_]:
     )
 
 
-def _title(label: str, columns: int) -> str:
-    """A label in lines that fit into a column, as Plotly reads it."""
-    return "<br>".join(
-        html.escape(line) for line in textwrap.wrap(label, _TITLE_CHARACTERS // columns, break_on_hyphens=False)
-    )
-
-
-def _lay_out(figure: go.Figure, landscapes: Sequence[Landscape], scale: LossScale, columns: int) -> None:
+def _colour_axis(scale: LossScale) -> dict[str, Any]:
     low, high = scale.limits
-    ticks = {} if scale.ticks is None else {"tickvals": scale.ticks[0], "ticktext": scale.ticks[1]}
-    extent = float(landscapes[0].positions[-1])
-    # Surfaces are drawn to the height of their place, and would be cut off in narrow ones.
-    distance = 1.25 if columns <= 2 else 1.6
-    axis = {"showbackground": False, "gridcolor": _LINES, "zeroline": False}
-    side = {**axis, "range": [-extent, extent], "tickvals": [-extent, 0, extent]}
-    figure.update_layout(
-        autosize=True,
-        paper_bgcolor="rgba(0, 0, 0, 0)",
-        plot_bgcolor="rgba(0, 0, 0, 0)",
-        font={"color": _INK, "size": 12},
-        modebar={"bgcolor": "rgba(0, 0, 0, 0)", "color": _INK},
-        coloraxis={
-            "colorscale": _COLOURS,
-            "cmin": low,
-            "cmax": high,
-            "colorbar": {
-                "title": {"text": "critic loss"},
-                "thickness": 14,
-                "lenmode": "pixels",
-                "len": _BLOCK_HEIGHT - 100,
-                "y": 1,
-                "yanchor": "top",
-                **ticks,
-            },
+    bar = {
+        "title": {"text": "critic loss", "side": "top"},
+        "orientation": "h",
+        "thickness": 12,
+        "x": 0.5,
+        "xanchor": "center",
+        "y": 1,
+        "yanchor": "bottom",
+        "ypad": 6,
+        **_ticks(scale),
+    }
+    return {"colorscale": _COLOURS, "cmin": low, "cmax": high, "colorbar": bar}
+
+
+def _scene(landscape: Landscape, scale: LossScale, *, labelled: bool) -> dict[str, Any]:
+    extent = float(landscape.positions[-1])
+    side = {"range": [-extent, extent], "tickvals": [-extent, 0, extent]}
+    # The colour bar says what the heights are.
+    axes = {"1st": side, "2nd": side, "": {"range": list(scale.limits), **_ticks(scale)}}
+    # A surface is drawn to the height of its place; labels need some of its width.
+    distance = 1.45 if labelled else 1.3
+    return {
+        **{
+            f"{name}axis": {**axis, "title": {"text": title if labelled else ""}, "showticklabels": labelled}
+            for name, (title, axis) in zip("xyz", axes.items(), strict=True)
         },
-    )
-    figure.update_annotations(font={"size": 14})
-    figure.update_scenes(
-        xaxis={**side, "title": {"text": "1st"}},
-        yaxis={**side, "title": {"text": "2nd"}},
-        zaxis={**axis, "range": [low, high], "title": {"text": "loss"}, **ticks},
-        aspectmode="manual",
-        aspectratio={"x": 1, "y": 1, "z": 0.8},
-        camera={
+        "aspectmode": "manual",
+        "aspectratio": {"x": 1, "y": 1, "z": 0.8},
+        "camera": {
             "eye": {"x": distance, "y": -distance, "z": 0.65 * distance},
-            "center": {"x": 0, "y": 0, "z": -0.1},
+            "center": {"x": 0, "y": 0, "z": -0.15},
         },
-    )
+    }
+
+
+def _ticks(scale: LossScale) -> dict[str, Any]:
+    return {} if scale.ticks is None else {"tickvals": scale.ticks[0], "ticktext": scale.ticks[1]}
+
+
+def _map_axes(landscape: Landscape, number: str) -> dict[str, Any]:
+    """The axes of a heat map: a square that shows the same part of the plane as all others."""
+    extent = float(landscape.positions[-1])
     shared = {"range": [-extent, extent], "showgrid": False, "zeroline": False, "constrain": "domain"}
-    figure.update_xaxes(matches="x", title={"text": "1st direction", "standoff": 4}, **shared)
-    figure.update_yaxes(matches="y", scaleanchor="x", showticklabels=False, **shared)
-    figure.update_yaxes(title={"text": "2nd direction", "standoff": 4}, showticklabels=True, col=1)
+    first = not number
+    return {
+        f"xaxis{number}": {
+            **shared,
+            "anchor": f"y{number}",
+            "matches": None if first else "x",
+            "title": {"text": "1st direction"},
+        },
+        f"yaxis{number}": {
+            **shared,
+            "anchor": f"x{number}",
+            "matches": None if first else "y",
+            "scaleanchor": "x" if first else None,
+        },
+    }
 
 
-def landscape_page(
-    landscapes: Sequence[Landscape],
-    settings: LandscapeSettings,
-    choice: ScaleChoice = "auto",
-    columns: int = DEFAULT_COLUMNS,
-) -> str:
-    """A page of HTML with the figure, the summary and a caption that needs nothing else, not even a network."""
-    scale = LossScale.shared(landscapes, choice)
-    rows = [_row(SUMMARY_HEADINGS, "th"), *(_row(row, "td") for row in landscape_summary(landscapes))]
-    figure = landscape_figure(landscapes, scale, columns)
-    return _PAGE.format(
-        width=_COLUMN_WIDTH * min(columns, len(landscapes)),
-        figure=figure.to_html(
-            full_html=False, include_plotlyjs=True, config={"responsive": True, "displaylogo": False}
-        ),
-        rows="".join(rows),
-        caption=html.escape(landscape_caption(landscapes, settings, scale)),
-    )
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks of a heading, a surface and a heat map, filled row by row."""
+
+    columns: int
+    surface: int
+    """The height of a surface, in pixels."""
+    heat_map: int
+    """The height of a heat map, in pixels."""
+    characters: int
+    """Of a line of a heading."""
+    beside: bool = False
+    """Whether heat maps are beside their surfaces instead of below."""
+
+    def places(self, landscapes: Sequence[Landscape], scale: LossScale) -> dict[str, Any]:
+        """What stands where and how large, for `Plotly.relayout`."""
+        headings = [_heading(each.label, self.characters) for each in landscapes]
+        heading = _LINE * max(text.count("<br>") + 1 for text in headings) + _GAP
+        below = 0 if self.beside else self.heat_map + _GAP
+        each = heading + self.surface + below + _AXIS
+        inside = -(-len(landscapes) // self.columns) * each - _AXIS
+        layout: dict[str, Any] = {"height": _BAR + inside + _AXIS}
+        for i, (landscape, text) in enumerate(zip(landscapes, headings, strict=True)):
+            number = axis_number(i)
+            row, column = divmod(i, self.columns)
+            top = row * each + heading
+            bottom = top + self.surface + below
+            surface, heat_map = self._across(column)
+            layout |= {
+                f"annotations[{i}].text": text,
+                f"annotations[{i}].x": (surface[0] + heat_map[1]) / 2,
+                f"annotations[{i}].y": 1 - top / inside,
+                f"scene{number}": {
+                    **_scene(landscape, scale, labelled=self.columns <= _MOST_WITH_LABELS),
+                    "domain": {"x": surface, "y": _down(top, top + self.surface, inside)},
+                },
+                f"xaxis{number}.domain": heat_map,
+                f"yaxis{number}.domain": _down(bottom - self.heat_map, bottom, inside),
+                f"yaxis{number}.title.text": "" if column else "2nd direction",
+            }
+        return layout
+
+    def _across(self, column: int) -> tuple[list[float], list[float]]:
+        """From where to where surfaces and heat maps of a column extend."""
+        width = (1 - _GUTTER * (self.columns - 1)) / self.columns
+        left = column * (width + _GUTTER)
+        right = min(1.0, left + width)
+        if not self.beside:
+            return [left, right], [left, right]
+        middle = (left + right) / 2
+        return [left, middle], [middle, right]
 
 
-def _row(cells: SummaryRow, tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _down(top: int, bottom: int, inside: int) -> list[float]:
+    """A part of the height as Plotly counts: upwards, in shares."""
+    return [1 - bottom / inside, 1 - top / inside]
+
+
+def _heading(label: str, characters: int) -> str:
+    return "<br>".join(map(bold, textwrap.wrap(label, characters, break_on_hyphens=False)))

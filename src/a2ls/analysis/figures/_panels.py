@@ -14,6 +14,14 @@ from a2ls.analysis.figures._style import SMALL, escaped
 _HEADING, _AXIS = 44, 46
 _GUTTER = 0.06
 
+HEADING: dict[str, Any] = {
+    "yanchor": "bottom",
+    "showarrow": False,
+    "font": {"size": SMALL},
+    "bgcolor": "rgba(0,0,0,0)",
+}
+"""How the annotation over a panel looks, wherever it stands."""
+
 
 @dataclass(frozen=True)
 class Panels:
@@ -57,11 +65,8 @@ class Panels:
                 x=0,
                 y=1,
                 xanchor="left",
-                yanchor="bottom",
                 align="left",
-                showarrow=False,
-                font={"size": SMALL},
-                bgcolor="rgba(0,0,0,0)",
+                **HEADING,
             )
 
     def _arrangement(self, columns: int, top: int, below: int) -> dict[str, Any]:

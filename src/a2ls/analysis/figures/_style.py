@@ -45,6 +45,8 @@ BACKGROUNDS: dict[Theme, str] = {"light": "#ffffff", "dark": "#14171c"}
 
 _INK: dict[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb"}
 _GRID: dict[Theme, str] = {"light": "#e1e4e8", "dark": "#343a43"}
+# Lines in space are thin, and those of a grid would hardly be seen.
+_SPACE_GRID: dict[Theme, str] = {"light": "#aab0b8", "dark": "#59616c"}
 _VEIL: dict[Theme, str] = {"light": "rgba(255,255,255,0.75)", "dark": "rgba(20,23,28,0.75)"}
 _SEQUENTIAL: dict[Theme, list[list[Any]]] = {
     "light": [[0, "#f3f5f7"], [0.5, "#6fb1dc"], [1, "#08416f"]],
@@ -78,6 +80,14 @@ def theme_layout(theme: Theme) -> dict[str, Any]:
         "automargin": True,
         "ticks": "",
     }
+    space_axis = {
+        "gridcolor": _SPACE_GRID[theme],
+        "zeroline": False,
+        "showbackground": False,
+        "showspikes": False,
+        "tickfont": {"size": SMALL},
+        "title": {"font": {"size": FONT_SIZE}},
+    }
     layout = {
         "font": {"size": FONT_SIZE, "color": _INK[theme], "family": "system-ui, sans-serif"},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -88,6 +98,7 @@ def theme_layout(theme: Theme) -> dict[str, Any]:
         "coloraxis": {"colorbar": {"outlinewidth": 0, "tickfont": {"size": SMALL}}},
         "xaxis": axis,
         "yaxis": axis,
+        "scene": {"xaxis": space_axis, "yaxis": space_axis, "zaxis": space_axis},
         "annotationdefaults": {"bgcolor": _VEIL[theme], "font": {"size": SMALL, "color": _INK[theme]}},
         "hoverlabel": {
             "bgcolor": BACKGROUNDS[theme],

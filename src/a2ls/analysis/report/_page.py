@@ -99,6 +99,11 @@ const THEMES = {_script_json({theme: theme_layout(theme) for theme in THEMES})};
 """
 
 
+def verbatim(text: str) -> str:
+    """Words of others, in which a backtick is no mark-up."""
+    return text.replace("`", "'")
+
+
 def _section(section: Section, figures: dict[str, Any]) -> str:
     """The HTML of a section; what its figures show is added to `figures`, by the id of their place."""
     parts = [_paragraphs(section.text)]

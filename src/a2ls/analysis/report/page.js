@@ -10,7 +10,11 @@ function isNarrow() {
 function arrange() {
   for (const [id, figure] of Object.entries(FIGURES)) {
     const meta = figure.layout.meta;
-    if (meta && meta.wide) Plotly.relayout(id, isNarrow() ? meta.narrow : meta.wide);
+    if (!meta || !meta.wide) continue;
+    const { height, ...places } = isNarrow() ? meta.narrow : meta.wide;
+    // As the height of a figure, it would keep the figure from following the width of the page.
+    document.getElementById(id).style.height = `${height}px`;
+    Plotly.relayout(id, { ...places, autosize: true });
   }
 }
 

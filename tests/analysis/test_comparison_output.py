@@ -1,0 +1,99 @@
+"""Comparisons as tables, mappings, figures and pages."""
+
+import json
+
+import numpy as np
+import pytest
+from hand_made_benchmarks import LONG, benchmark, by_label, quick, random_scores
+
+from a2ls.analysis import comparison_mapping, comparison_page, comparison_rows
+from a2ls.analysis._compare_figures import aggregate_figure, curve_figure, improvement_figure, profile_figure
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    scores = random_scores(["sac", "curl", "spr", LONG], ["cheetah-run", "walker-run"], 3)
+    scores["curl"] = {env: own[:2] for env, own in scores["curl"].items()}
+    return quick(benchmark(scores))
+
+
+def test_every_number_is_in_the_table(comparison):
+    rows = comparison_rows(comparison)
+    first = by_label(comparison)["spr"]
+    assert next(row for row in rows if row["contender"] == "spr") == {
+        "contender": "spr",
+        "quantity": "iqm",
+        "env": "",
+        "at": None,
+        "runs": 6,
+        "value": first.iqm.value,
+        "low": first.iqm.interval.low,
+        "high": first.iqm.interval.high,
+    }
+    of_curl = [row for row in rows if row["contender"] == "curl"]
+    assert all(row["low"] is None for row in of_curl)
+    counts = {quantity: sum(row["quantity"] == quantity for row in of_curl) for quantity in ("mean", "profile", "sd")}
+    assert counts == {"mean": 3, "profile": 101, "sd": 2}
+    assert [row["runs"] for row in of_curl if row["quantity"] == "mean"] == [4, 2, 2]
+    steps = [(row["env"], row["at"]) for row in of_curl if row["quantity"] == "curve iqm"]
+    assert steps == [(env, step) for env in ("", "cheetah-run", "walker-run") for step in (4_000, 8_000)]
+
+
+def test_the_mapping_is_json(comparison):
+    mapping = json.loads(json.dumps(comparison_mapping(comparison, ["a note"]), allow_nan=False))
+    assert mapping["notes"] == ["a note"]
+    assert [each["label"] for each in mapping["contenders"]] == [result.label for result in comparison.results]
+    curl = next(each for each in mapping["contenders"] if each["name"] == "curl")
+    assert (curl["seeds"], curl["iqm"]["interval"], curl["profile"]["low"][0]) == ([0, 1], None, None)
+
+
+def texts_of(figure):
+    return json.dumps(figure.to_plotly_json(), default=list)
+
+
+def test_interval_figures_show_the_estimates(comparison):
+    figure = aggregate_figure(comparison)
+    drawn = {trace.y[0]: trace for trace in figure.data}
+    for result in comparison.results:
+        trace = drawn[result.short]
+        assert trace.x[0] == result.iqm.value
+        if result.iqm.interval is None:
+            assert trace.error_x.array is None
+        else:
+            assert trace.x[0] + trace.error_x.array[0] == pytest.approx(result.iqm.interval.high)
+            assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(result.iqm.interval.low)
+    # The best is on top.
+    assert figure.layout.yaxis.categoryarray[-1] == comparison.results[0].short
+    assert "better than one of sac" in texts_of(improvement_figure(comparison)).replace("<br>", " ")
+    assert "sac" not in [trace.y[0] for trace in improvement_figure(comparison).data]
+
+
+def test_bands_lie_around_their_lines(comparison):
+    for figure in (profile_figure(comparison), curve_figure(comparison), curve_figure(comparison, "walker-run")):
+        lines = [trace for trace in figure.data if trace.fill is None]
+        bands = {trace.legendgroup: trace for trace in figure.data if trace.fill == "toself"}
+        assert len(lines) == 4
+        # Two seeds have no interval.
+        assert set(bands) == {line.legendgroup for line in lines} - {"curl"}
+        for line in lines:
+            if line.legendgroup in bands:
+                assert list(bands[line.legendgroup].x) == [*line.x, *reversed(line.x)]
+                outline = np.array(bands[line.legendgroup].y)
+                high, low = outline[: len(line.y)], outline[len(line.y) :][::-1]
+                assert (low <= np.array(line.y) + 1e-9).all()
+                assert (np.array(line.y) <= high + 1e-9).all()
+        assert len({(line.line.color, line.marker.symbol) for line in lines}) == 4
+
+
+def test_the_page_stands_alone_and_shows_names_as_they_are():
+    scores = random_scores(["sac", LONG], ["Evil</script><b>-v0", "walker-run"], 1)
+    page = comparison_page(quick(benchmark(scores)), ["one <note>"])
+    text, _, own = page.rpartition("<script>")
+    assert "Evil&lt;/script&gt;&lt;b&gt;-v0" in text
+    assert "one &lt;note&gt;" in text
+    assert f"#1 is <code>{LONG.replace('>', '&gt;')}</code>" in text
+    assert page.count("<script>") == page.count("</script>") == 2
+    assert "<script src" not in page
+    assert "<link" not in page.replace('<link rel="icon" href="data:,">', "")
+    assert "Evil</script>" not in own
+    assert text.count('id="figure-') == own.count('"figure-')

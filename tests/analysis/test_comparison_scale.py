@@ -1,0 +1,78 @@
+"""The reference of a comparison, and the scale on which environments are averaged."""
+
+import pytest
+from hand_made_benchmarks import benchmark, by_label, quick, random_scores
+
+from a2ls._errors import BadInput
+from a2ls.analysis import comparison_page
+from a2ls.search import contender
+
+
+@pytest.mark.parametrize("reference", ["spr", "SPR", str(contender("spr").name)])
+def test_a_loss_may_be_the_reference_under_any_of_its_names(reference):
+    dataset = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3))
+    assert quick(dataset, reference=reference).reference.label == "spr"
+
+
+def test_a_reference_that_is_not_there_is_refused():
+    dataset = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3))
+    for name in ("curl", "nonsense"):
+        with pytest.raises(BadInput, match=f"reference '{name}' is not among the contenders: there are sac, spr"):
+            quick(dataset, reference=name)
+    partly = benchmark({"sac": {"cheetah-run": [1], "walker-run": [1]}, "curl": {"walker-run": [1]}})
+    with pytest.raises(BadInput, match="the reference curl has no seed that is finished in each of cheetah-run"):
+        quick(partly, reference="curl", environments=["cheetah-run", "walker-run"])
+
+
+def test_without_a_baseline_nothing_is_compared_with():
+    comparison = quick(benchmark(random_scores(["spr", "atc"], ["cheetah-run"], 3)))
+    assert comparison.reference is None
+    assert [result.improvement for result in comparison.results] == [None, None]
+    comparison_page(comparison)
+    one = quick(benchmark(random_scores(["spr", "atc"], ["Pendulum-v1"], 3)))
+    assert one.measured == "AULC"
+    with pytest.raises(BadInput, match="normalised by those of a baseline, but there is none"):
+        quick(benchmark(random_scores(["spr", "atc"], ["Pendulum-v1", "Hopper-v5"], 3)))
+
+
+def test_other_environments_are_normalised_by_the_reference():
+    scores = {
+        "sac": {"Pendulum-v1": [-100, -300], "cheetah-run": [50, 150]},
+        "spr": {"Pendulum-v1": [-100, -100], "cheetah-run": [200, 200]},
+    }
+    comparison = quick(benchmark(scores))
+    assert comparison.measured == "AULC, where the mean of sac is 1"
+    results = by_label(comparison)
+    assert results["sac"].mean.value == pytest.approx(1)
+    # Better by half of 200, and twice 100.
+    assert results["spr"].mean.value == pytest.approx((1.5 + 2) / 2)
+    # Half a win for a tie with -100, a whole one over -300; twice a whole one.
+    assert results["spr"].improvement.value == pytest.approx((0.75 + 1) / 2)
+    curl = quick(benchmark({**scores, "curl": scores["spr"]}), reference="curl")
+    assert by_label(curl)["curl"].mean.value == pytest.approx(1)
+    assert by_label(curl)["sac"].mean.value == pytest.approx((0 + 0.5) / 2)
+
+
+def test_negative_scores_are_below_the_first_threshold_of_no_profile():
+    comparison = quick(benchmark({"sac": {"Pendulum-v1": [-1500, -100, -200]}}), scale="none")
+    assert comparison.thresholds[0] == -1500
+    assert comparison.thresholds[-1] == 0
+    assert comparison.results[0].profile.values[0] == pytest.approx(2 / 3)
+    assert comparison.results[0].profile.values[-1] == 0
+
+
+def test_a_scale_can_be_chosen():
+    tasks = random_scores(["sac", "spr"], ["cheetah-run", "dm_control/dog-run-v0"], 3)
+    assert quick(benchmark(tasks)).measured == "AULC / 1000"
+    assert quick(benchmark(tasks), scale="none").measured == "AULC"
+    assert quick(benchmark(tasks), scale="reference").measured == "AULC, where the mean of sac is 1"
+    plain, scaled = quick(benchmark(tasks), scale="none"), quick(benchmark(tasks))
+    assert plain.results[0].iqm.value == pytest.approx(1000 * scaled.results[0].iqm.value)
+    mixed = random_scores(["sac", "spr"], ["cheetah-run", "Pendulum-v1"], 3)
+    with pytest.raises(BadInput, match="have no common scale"):
+        quick(benchmark(mixed), scale="none")
+
+
+def test_a_reference_without_any_score_is_no_scale():
+    with pytest.raises(BadInput, match="the mean of sac is 0 in Pendulum-v1"):
+        quick(benchmark({"sac": {"Pendulum-v1": [0, 0]}, "spr": {"Pendulum-v1": [1, 2]}}))
