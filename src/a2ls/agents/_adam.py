@@ -23,18 +23,22 @@ class Adam:
         self.first_moments = [torch.zeros_like(p) for p in self.parameters]
         self.second_moments = [torch.zeros_like(p) for p in self.parameters]
         self.steps = torch.zeros((), device=self.parameters[0].device)
+        self._one = torch.ones_like(self.steps)  # As a number it would be converted to a tensor at each step.
+        self._counters = [self.steps] * len(self.parameters)
 
-    @torch.no_grad()
     def step(self, gradients: list[Tensor]) -> None:
-        """Move every parameter against its gradient, which lies in memory as the parameter does."""
-        self.steps += 1
+        """Move every parameter against its gradient, which lies in memory as the parameter does.
+
+        For use without autograd, as in inference mode.
+        """
+        self.steps += self._one
         torch._fused_adam_(
             self.parameters,
             gradients,
             self.first_moments,
             self.second_moments,
             [],
-            [self.steps] * len(self.parameters),
+            self._counters,
             lr=self.rate,
             beta1=self.betas[0],
             beta2=self.betas[1],
