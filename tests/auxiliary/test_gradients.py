@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from a2ls.auxiliary import AuxiliaryLoss, OperatorLoss, Perceptron, Sequences, make_encoder, make_predictor
+from a2ls.auxiliary import AuxiliaryLoss, Network, OperatorLoss, Perceptron, Sequences, make_encoder, make_predictor
 from a2ls.space import OPERATORS, Loss, named_loss
 
 OBSERVATION, BATCH, ACTION = 5, 7, 2
@@ -38,11 +38,23 @@ def shuffled(network):
     return network
 
 
+class Transposed(Network):
+    """A layer whose gradient autograd finds by columns, though its weight is stored by rows."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs))
+
+    def forward(self, x):
+        return (x.unsqueeze(-1) * self.weight.T.contiguous()).sum(1)
+
+
 NETWORKS = {
     **{name: (encoder, arguments) for name, arguments in ENCODERS.items()},
     "perceptron": (Perceptron, (OBSERVATION, 4, 3, 2)),
     "linear": (Perceptron, (OBSERVATION, 2)),
     "paper's predictor": (make_predictor, ("paper", OBSERVATION, 3)),
+    "transposed": (Transposed, (OBSERVATION, 3)),
     "released predictor": (make_predictor, ("released", OBSERVATION, 3)),
 }
 

@@ -269,7 +269,7 @@ class SAC(nn.Module):
         """A random view of observations: as many blocks of states, one after the other."""
         if self.config.augmentation == "none":
             return observations
-        with torch.inference_mode(False):  # Whose tensors are not for the autograd of convolutions.
+        with torch.inference_mode(False):  # Whose tensors would have to be copied for the autograd of convolutions.
             return joined(self.augmentation.views(observations.chunk(states), self.generator))
 
     def _move_targets(self) -> None:
