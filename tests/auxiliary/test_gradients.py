@@ -63,6 +63,15 @@ def inputs(name):
     return torch.randn(BATCH, *(ENCODERS["conv"][1] if name == "conv" else (OBSERVATION,)))
 
 
+def run(name):
+    """A network, its output, and the gradients of its parameters and inputs if that of the output is one everywhere."""
+    make, arguments = NETWORKS[name]
+    network = make(*arguments)
+    with torch.inference_mode():
+        output, trace = network.trace(inputs(name))
+        return network, output, *network.gradients(trace, torch.ones_like(output))
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_give_the_gradients_of_autograd(name):
     make, arguments = NETWORKS[name]
@@ -95,21 +104,13 @@ def test_the_gradient_of_the_inputs_is_left_out_if_nobody_needs_it(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_gradients_lie_in_memory_as_their_parameters_do(name):
     # The optimiser walks through both at once.
-    make, arguments = NETWORKS[name]
-    network = make(*arguments)
-    with torch.inference_mode():
-        output, trace = network.trace(inputs(name))
-        gradients, _ = network.gradients(trace, torch.ones_like(output))
+    network, _, gradients, _ = run(name)
     assert [gradient.stride() for gradient in gradients] == [parameter.stride() for parameter in network.parameters()]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_nothing_is_left_in_the_parameters_or_in_a_graph(name):
-    make, arguments = NETWORKS[name]
-    network = make(*arguments)
-    with torch.inference_mode():
-        output, trace = network.trace(inputs(name))
-        gradients, below = network.gradients(trace, torch.ones_like(output))
+    network, output, gradients, below = run(name)
     assert not any(tensor.requires_grad for tensor in (output, below, *gradients))
     assert all(parameter.grad is None for parameter in network.parameters())
 

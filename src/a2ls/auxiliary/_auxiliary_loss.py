@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -59,9 +59,12 @@ class AuxiliaryLoss(nn.Module):
         self.action_dim = action_dim
         self._source = self.loss.source_elements
         self._target = self.loss.target_elements
-        self.source_states = sum(element.kind == "s" for element in self._source)
+        self._source_steps, self._target_steps = (
+            [element.step for element in elements if element.kind == "s"] for elements in (self._source, self._target)
+        )
+        self.source_states = len(self._source_steps)
         """How many states the source has: what the encoder is given are as many blocks of B states."""
-        self.target_states = sum(element.kind == "s" for element in self._target)
+        self.target_states = len(self._target_steps)
         """Likewise for the target, which may have none."""
         widths = {"s": feature_dim, "a": action_dim, "r": 1}
         ends = list(accumulate(widths[element.kind] for element in self._source))
@@ -81,21 +84,20 @@ class AuxiliaryLoss(nn.Module):
         target_encoder: Callable[[Tensor], Tensor],
     ) -> Tensor:
         """The loss of a batch, a scalar. Gradients reach `encoder`, never `target_encoder`."""
-        source = self._join(self._source, sequences, encoder(self.source_observations(sequences)))
+        source = self._join_source(sequences, encoder(self.source_observations(sequences)))
         with torch.no_grad():
             seen = self.target_observations(sequences)
-            target = self._join(self._target, sequences, None if seen is None else target_encoder(seen))
+            target = self._join_target(sequences, None if seen is None else target_encoder(seen))
         error: Tensor = self.operator(self.predictor(source), target)
         return error
 
     def source_observations(self, sequences: Sequences) -> Tensor:
         """The states of the source, one block of B after the other: (source_states * B, *observation)."""
-        return joined([sequences.states[element.step] for element in self._source if element.kind == "s"])
+        return joined([sequences.states[step] for step in self._source_steps])
 
     def target_observations(self, sequences: Sequences) -> Tensor | None:
         """Likewise for the target; None if it has no states."""
-        states = [sequences.states[element.step] for element in self._target if element.kind == "s"]
-        return joined(states) if states else None
+        return joined([sequences.states[step] for step in self._target_steps]) if self._target_steps else None
 
     def gradients(
         self,
@@ -115,8 +117,8 @@ class AuxiliaryLoss(nn.Module):
             weight: A factor of all gradients; the loss is returned without it.
             below: Whether the gradient of the source's features is wanted.
         """
-        source = self._join(self._source, sequences, source_features)
-        target = self._join(self._target, sequences, target_features)
+        source = self._join_source(sequences, source_features)
+        target = self._join_target(sequences, target_features)
         prediction, trace = self.predictor.trace(source)
         error, operator_gradients, above = self.operator.gradients(prediction, target, weight)
         predictor_gradients, of_source = self.predictor.gradients(trace, above, below=below)
@@ -125,10 +127,15 @@ class AuxiliaryLoss(nn.Module):
             return error, found, None
         return error, found, joined([of_source[:, columns] for columns in self._source_features])
 
-    def _join(self, elements: Sequence[Element], sequences: Sequences, features: Tensor | None) -> Tensor:
-        """The elements side by side in mask order (B, width), given the features of all their states."""
-        states = sum(element.kind == "s" for element in elements)
-        blocks = iter(() if features is None else features.chunk(states))
+    def _join_source(self, sequences: Sequences, features: Tensor) -> Tensor:
+        return self._join(self._source, sequences, features.chunk(self.source_states))
+
+    def _join_target(self, sequences: Sequences, features: Tensor | None) -> Tensor:
+        return self._join(self._target, sequences, () if features is None else features.chunk(self.target_states))
+
+    def _join(self, elements: Sequence[Element], sequences: Sequences, features: Iterable[Tensor]) -> Tensor:
+        """The elements side by side in mask order (B, width), given the features of each of their states."""
+        blocks = iter(features)
         columns: list[Tensor] = []
         for element in elements:
             if element.kind == "s":
