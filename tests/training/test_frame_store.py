@@ -78,8 +78,9 @@ def check(replay, told):
     numbers = np.arange(replay._store.oldest, replay.added)
     assert numbers.tolist() == kept(replay, told)
     assert len(replay) == len(numbers) > 0
-    np.testing.assert_array_equal(replay._store.before(numbers), [told[number].before for number in numbers])
-    np.testing.assert_array_equal(replay._store.after(numbers), [told[number].after for number in numbers])
+    places = numbers % replay.capacity
+    np.testing.assert_array_equal(replay._store.before(places), [told[number].before for number in numbers])
+    np.testing.assert_array_equal(replay._store.after(places), [told[number].after for number in numbers])
 
 
 lengths_of_episodes = st.lists(st.integers(1, 12), min_size=1, max_size=25)

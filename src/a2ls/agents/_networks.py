@@ -113,8 +113,8 @@ class TwinCritic(nn.Module):
         # In place: a layer does not need its output for its gradient.
         first = torch.baddbmm(bias_1, x.expand(2, -1, -1), weight_1).relu_()
         second = torch.baddbmm(bias_2, first, weight_2).relu_()
-        # A product with one column, which a sum computes in half the time of a matrix product.
-        return (second * weight_3.mT).sum(dim=-1) + bias_3.squeeze(-1), (x, first, second)
+        # With the one column as a row: a third of the time.
+        return torch.baddbmm(bias_3, weight_3.mT, second.mT).squeeze(1), (x, first, second)
 
     def gradients(
         self, trace: tuple[Tensor, ...], above: Tensor, *, below: bool = True
@@ -155,8 +155,7 @@ class TwinCritic(nn.Module):
 
         The result is stored by columns, of which there are few: by rows the products take half as long again.
         """
-        weights = self._tensors[0][:, columns]
-        return torch.addmm(torch.mm(weights[0], of_first[0].T), weights[1], of_first[1].T).T
+        return torch.bmm(self._tensors[0][:, columns], of_first.mT).sum(dim=0).T
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls.auxiliary._conv_body import MAX_CONV_LAYERS, ConvBody
-from a2ls.auxiliary._network import Gradients, Identity, Network, RectifiedPerceptron, relu_gradient_
+from a2ls.auxiliary._network import Gradients, Identity, Network, RectifiedPerceptron, relu_gradient
 
 EncoderKind = Literal["dense", "mlp", "identity", "conv"]
 MAX_ENCODER_LAYERS: dict[EncoderKind, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": MAX_CONV_LAYERS}
@@ -75,7 +75,7 @@ class DenseBody(Network):
         for weight, _ in reversed(self._tensors):
             inputs = weight.shape[1]
             x, units = trace[:, :inputs], trace[:, inputs:]
-            own = relu_gradient_(above[:, inputs:].clone(), units)
+            own = relu_gradient(above[:, inputs:], units)
             found += own.sum(0), torch.mm(own.T, x)
             if below or weight is not self._tensors[0][0]:
                 above = torch.addmm(above[:, :inputs], own, weight)

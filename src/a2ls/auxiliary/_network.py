@@ -47,8 +47,14 @@ def _laid_out_like(parameter: Tensor, gradient: Tensor) -> Tensor:
     return gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
 
 
+def relu_gradient(above: Tensor, output: Tensor) -> Tensor:
+    """The gradient of what a ReLU was given, from that of its output: it passes where the output is not zero."""
+    gradient: Tensor = torch.ops.aten.threshold_backward.default(above, output, 0)
+    return gradient
+
+
 def relu_gradient_(above: Tensor, output: Tensor) -> Tensor:
-    """The gradient of what a ReLU was given, in place of that of its output: it passes where the output is not zero."""
+    """The same in place."""
     torch.ops.aten.threshold_backward.grad_input(above, output, 0, grad_input=above)
     return above
 
@@ -112,4 +118,4 @@ class RectifiedPerceptron(Perceptron):
 
     def gradients(self, trace: list[Tensor], above: Tensor, *, below: bool = True) -> tuple[Gradients, Tensor | None]:
         """Through the last ReLU, and on as without it."""
-        return super().gradients(trace[:-1], relu_gradient_(above.clone(), trace[-1]), below=below)
+        return super().gradients(trace[:-1], relu_gradient(above, trace[-1]), below=below)

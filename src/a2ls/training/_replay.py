@@ -12,7 +12,7 @@ from torch import Tensor
 from a2ls.agents import Transitions
 from a2ls.auxiliary import Sequences
 from a2ls.space import Loss
-from a2ls.training._stores import Numbers, make_store
+from a2ls.training._stores import Numbers, Places, make_store
 
 # Share of draws that hit a valid start is close to one unless episodes are about as short as the sequence.
 _MAX_REDRAWS = 16
@@ -48,6 +48,7 @@ class Replay:
     ) -> None:
         self.capacity = capacity
         self.device = device
+        self._on_cpu = device.type == "cpu"  # Where a batch already is: asking torch to move it takes time.
         shape = (observation,) if isinstance(observation, int) else observation
         self._store = make_store(capacity, shape)
         self._actions = np.empty((capacity, action_dim), np.float32)
@@ -84,13 +85,13 @@ class Replay:
 
     def sample_transitions(self, batch: int, rng: np.random.Generator) -> Transitions:
         """A batch of transitions, every stored one equally likely."""
-        numbers = self._store.oldest + rng.integers(len(self), size=batch)
+        places = rng.integers(self._store.oldest, self.added, size=batch) % self.capacity
         return Transitions(
-            observations=self._on_device(self._store.before(numbers)),
-            actions=self._take(self._actions, numbers),
-            rewards=self._take(self._rewards, numbers),
-            next_observations=self._on_device(self._store.after(numbers)),
-            continues=self._take(self._continues, numbers),
+            observations=self._on_device(self._store.before(places)),
+            actions=self._take(self._actions, places),
+            rewards=self._take(self._rewards, places),
+            next_observations=self._on_device(self._store.after(places)),
+            continues=self._take(self._continues, places),
         )
 
     def sample_sequences(self, batch: int, needs: SequenceNeeds, rng: np.random.Generator) -> Sequences | None:
@@ -101,43 +102,44 @@ class Replay:
         starts = self._sample_starts(batch, needs.transitions, rng)
         if starts is None:
             return None
-        # State i follows transition i - 1, which is what makes the last state of an episode reachable.
+        # Row i is of transition i - 1, after which comes state i: so the last state of an episode is within reach.
+        places = (starts + np.arange(-1, needs.transitions)[:, None]) % self.capacity
         return Sequences(
             states={
-                i: self._on_device(self._store.after(starts + i - 1) if i else self._store.before(starts))
+                i: self._on_device(self._store.after(places[i]) if i else self._store.before(places[1]))
                 for i in needs.states
             },
-            actions={i: self._take(self._actions, starts + i) for i in needs.actions},
-            rewards={i: self._take(self._rewards, starts + i) for i in needs.rewards},
+            actions={i: self._take(self._actions, places[i + 1]) for i in needs.actions},
+            rewards={i: self._take(self._rewards, places[i + 1]) for i in needs.rewards},
         )
 
     def _sample_starts(self, batch: int, length: int, rng: np.random.Generator) -> Numbers | None:
         """Numbers of transitions that start `length` transitions of one episode."""
-        oldest = self._store.oldest
-        choices = len(self) - length + 1
-        if choices < 1:
+        oldest, end = self._store.oldest, self.added - length + 1
+        if oldest >= end:
             return None
-        starts = oldest + rng.integers(choices, size=batch)
+        starts = rng.integers(oldest, end, size=batch)
         for _ in range(_MAX_REDRAWS):
-            crossing = np.flatnonzero(~self._in_one_episode(starts, length))
+            (crossing,) = self._crosses_episodes(starts, length).nonzero()
             if not len(crossing):
                 return starts
-            starts[crossing] = oldest + rng.integers(choices, size=len(crossing))
+            starts[crossing] = rng.integers(oldest, end, size=len(crossing))
         # Valid starts are rare: list them all instead.
-        every = np.arange(oldest, oldest + choices)
-        valid = every[self._in_one_episode(every, length)]
+        every = np.arange(oldest, end)
+        valid = every[~self._crosses_episodes(every, length)]
         return rng.choice(valid, size=batch) if len(valid) else None
 
-    def _in_one_episode(self, starts: Numbers, length: int) -> NDArray[np.bool_]:
+    def _crosses_episodes(self, starts: Numbers, length: int) -> NDArray[np.bool_]:
         first, last = starts % self.capacity, (starts + length - 1) % self.capacity
-        same: NDArray[np.bool_] = self._episodes[first] == self._episodes[last]
-        return same
+        differ: NDArray[np.bool_] = self._episodes.take(first) != self._episodes.take(last)
+        return differ
 
-    def _take(self, column: NDArray[np.float32], numbers: Numbers) -> Tensor:
-        return self._on_device(column.take(numbers % self.capacity, axis=0))
+    def _take(self, column: NDArray[np.float32], places: Places) -> Tensor:
+        return self._on_device(column.take(places, axis=0))
 
     def _on_device(self, values: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
+        tensor = torch.from_numpy(values)
+        return tensor if self._on_cpu else tensor.to(self.device)
 
     def state_dict(self) -> dict[str, Any]:
         """All that is stored; columns are cut to what is filled."""

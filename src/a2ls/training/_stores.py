@@ -1,6 +1,7 @@
 """Where a replay memory keeps observations: vectors as they are, images once each.
 
-Transitions are known by their number, counted from the first that was ever added.
+Transitions are known by their number, counted from the first that was ever added. A store has as many places as it
+keeps transitions, and the one of a transition is its number modulo that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from a2ls.envs import COLOURS
 
 Numbers = NDArray[np.int64]
+Places = NDArray[np.int64]
 
 # Share of frames that are kept beside one for each transition: an episode has one frame more than transitions.
 _SPARE_FRAMES = 1 / 50
@@ -29,12 +31,12 @@ class ObservationStore(Protocol):
         """Keep the observations before and after a transition; `starts` if it is the first of an episode."""
         ...
 
-    def before(self, numbers: Numbers) -> NDArray[Any]:
-        """The observations (B, *observation) before these transitions."""
+    def before(self, places: Places) -> NDArray[Any]:
+        """The observations (B, *observation) before the transitions at these places."""
         ...
 
-    def after(self, numbers: Numbers) -> NDArray[Any]:
-        """The observations (B, *observation) after these transitions."""
+    def after(self, places: Places) -> NDArray[Any]:
+        """The observations (B, *observation) after the transitions at these places."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -63,13 +65,13 @@ class VectorStore:
         self._added = number + 1
         self.oldest = max(0, self._added - self._capacity)
 
-    def before(self, numbers: Numbers) -> NDArray[np.float32]:
-        """The vectors (B, size) before these transitions."""
-        return self._before.take(numbers % self._capacity, axis=0)
+    def before(self, places: Places) -> NDArray[np.float32]:
+        """The vectors (B, size) before the transitions at these places."""
+        return self._before.take(places, axis=0)
 
-    def after(self, numbers: Numbers) -> NDArray[np.float32]:
-        """The vectors (B, size) after these transitions."""
-        return self._after.take(numbers % self._capacity, axis=0)
+    def after(self, places: Places) -> NDArray[np.float32]:
+        """The vectors (B, size) after the transitions at these places."""
+        return self._after.take(places, axis=0)
 
     def state_dict(self) -> dict[str, Any]:
         """All that is stored, cut to what is filled."""
@@ -139,15 +141,13 @@ class FrameStore:
         at = number % self._capacity
         return max(int(self._newest[at]) - self._frames_per_image + 1, int(self._first[at]))
 
-    def before(self, numbers: Numbers) -> NDArray[np.uint8]:
-        """The images (B, channels, height, width) before these transitions."""
-        at = numbers % self._capacity
-        return self._images(self._newest[at], self._first[at])
+    def before(self, places: Places) -> NDArray[np.uint8]:
+        """The images (B, channels, height, width) before the transitions at these places."""
+        return self._images(self._newest[places], self._first[places])
 
-    def after(self, numbers: Numbers) -> NDArray[np.uint8]:
-        """The images (B, channels, height, width) after these transitions."""
-        at = numbers % self._capacity
-        return self._images(self._newest[at] + 1, self._first[at])
+    def after(self, places: Places) -> NDArray[np.uint8]:
+        """The images (B, channels, height, width) after the transitions at these places."""
+        return self._images(self._newest[places] + 1, self._first[places])
 
     def _images(self, newest: Numbers, first: Numbers) -> NDArray[np.uint8]:
         frames = newest[:, None] + np.arange(1 - self._frames_per_image, 1)
