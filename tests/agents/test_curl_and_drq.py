@@ -35,7 +35,7 @@ def test_curl_is_curl():
     for i in range(2):
         agent.update(transitions(i), sequences(CURL, i))
     watched, gradients, given = Watched(agent), gradients_of(agent), sequences(CURL, 2)
-    reported = agent.update(transitions(2), given)["auxiliary_loss"].item()
+    reported = agent.update(transitions(2), given)["auxiliary_loss"]().item()
     p = doubles(watched.weights("online", -1))
     queries, keys = (watched.seen(name)[-1] for name in ("online", "target"))
     assert places_of(queries, given.states[0]) != places_of(keys, given.states[0])
@@ -99,7 +99,7 @@ def test_values_are_averaged_over_the_views_as_in_drq(augmentation, count):
         features = encoded(p, "encoder", observed)
         errors = [(value(p, "critic", i, features, batch.actions) - target).square().mean() for i in range(2)]
         loss = loss + (errors[0] + errors[1]) / count
-    assert metrics["critic_loss"].item() == pytest.approx(loss.item(), rel=1e-4)
+    assert metrics["critic_loss"]().item() == pytest.approx(loss.item(), rel=1e-4)
     assert_gradients_close(gradients, loss, p, sorted(names(agent, "encoder.") | names(agent, "critic.")))
     if count > 1:
         assert (following[0] - following[1]).abs().max() > 1e-4
@@ -111,6 +111,6 @@ def test_values_are_averaged_over_the_views_as_in_drq(augmentation, count):
     actions, log_probability = policy(p, first, torch.randn(BATCH, ACTION, generator=generator))
     values = least_value(p, "critic", encoded(p, "encoder", first).detach(), actions)
     actor_loss = (alpha * log_probability - values).mean()
-    assert metrics["actor_loss"].item() == pytest.approx(actor_loss.item(), rel=1e-4)
+    assert metrics["actor_loss"]().item() == pytest.approx(actor_loss.item(), rel=1e-4)
     assert_gradients_close(gradients, actor_loss, p, sorted(names(agent, "actor")))
     assert torch.equal(generator.get_state(), agent.generator.get_state())

@@ -135,7 +135,7 @@ def test_a_restored_agent_goes_on_bit_for_bit(kept, loss, augmentation, views, a
     def go_on(agent):
         results = []
         for i in range(3, 6):
-            results += agent.update(transitions(i), sequences(loss, i)).values()
+            results += [figure() for figure in agent.update(transitions(i), sequences(loss, i)).values()]
             results.append(agent.act(images(2), deterministic=False))
         return [*results, *snapshot(agent).values(), agent.generator.get_state()]
 

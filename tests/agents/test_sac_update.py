@@ -10,7 +10,7 @@ from torch.distributions.transforms import TanhTransform
 
 from a2ls.agents import SAC, SACConfig, Transitions
 from a2ls.auxiliary import Sequences
-from a2ls.space import Loss, named_loss
+from a2ls.space import OPERATORS, Loss, named_loss
 
 OBSERVATION, ACTION, BATCH = 4, 2, 12
 SMALL = SACConfig(
@@ -187,7 +187,7 @@ def test_updates_are_those_of_plain_torch(loss, weight, actor_encoder):
         sequence = None if loss is None else sequences(i)
         metrics = agent.update(transitions(i), sequence)
         reference.update(transitions(i), sequence)
-        assert {name: value.item() for name, value in metrics.items() if name != "value"} == pytest.approx(
+        assert {name: figure().item() for name, figure in metrics.items() if name != "value"} == pytest.approx(
             reference.metrics
         )
         for name, value in snapshot(agent).items():
@@ -267,7 +267,7 @@ def test_temperature_rises_where_entropy_is_below_minus_the_number_of_actions(lo
     before = agent.log_temperature.item()
     assert before == pytest.approx(math.log(0.1))
     metrics = agent.update(transitions())
-    assert (metrics["entropy"].item() < -ACTION) == rises
+    assert (metrics["entropy"]().item() < -ACTION) == rises
     assert (agent.log_temperature.item() > before) == rises
 
 
@@ -285,10 +285,22 @@ def test_what_follows_the_end_of_a_task_does_not_count():
 def test_without_a_bootstrap_the_critics_learn_the_reward():
     agent, batch = make_agent(None), transitions(continues=torch.zeros(BATCH))
     for _ in range(400):
-        loss = agent.update(batch)["critic_loss"].item()
+        loss = agent.update(batch)["critic_loss"]().item()
     assert loss < 1e-2
     values = agent.critic(agent.encoder(batch.observations), batch.actions)
     torch.testing.assert_close(values, batch.rewards.expand(2, -1), atol=0.2, rtol=0)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=str)
+def test_figures_do_not_change_until_somebody_looks(operator):
+    at_once, later = (make_agent(Loss.parse(f"s0 a0 -> s1 | {operator}")) for _ in range(2))
+    watched = [{name: figure() for name, figure in watch.items()} for watch in _updates(at_once)]
+    assert [{name: figure() for name, figure in watch.items()} for watch in list(_updates(later))] == watched
+    assert len(watched[0]) == 6
+
+
+def _updates(agent):
+    return (agent.update(transitions(i), sequences(i)) for i in range(4))
 
 
 @pytest.mark.parametrize("loss", [WINNER, Loss.parse("s0 a0 -> s1 | bilinear +neg"), None], ids=str)
@@ -300,7 +312,8 @@ def test_a_restored_agent_goes_on_bit_for_bit(loss, predictor, actor_encoder):
         results = []
         for i in range(3, 7):
             metrics = agent.update(transitions(i), None if loss is None else sequences(i))
-            results += [*metrics.values(), agent.act(transitions(i).observations, deterministic=False)]
+            results += [figure() for figure in metrics.values()]
+            results.append(agent.act(transitions(i).observations, deterministic=False))
         return [*results, *snapshot(agent).values(), *agent.buffers()]
 
     for i in range(3):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,8 @@ from a2ls.auxiliary import (
 )
 from a2ls.space import Loss
 
-Metrics = dict[str, Tensor]
+Metrics = dict[str, Callable[[], Tensor]]
+"""Figures to watch, by name. Each is computed when it is called, since most updates are watched by nobody."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class SAC(nn.Module):
         return self.actor.draw(features, self.generator).actions
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
-        """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch, by name."""
+        """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch."""
         views = self.views(batch)
         with torch.inference_mode():
             return self._learn(views, len(batch.observations), sequences)
@@ -217,7 +219,7 @@ class SAC(nn.Module):
         )
         encoder_gradients = self._encoder_gradients(encoder_trace, of_features)
         self.critic_optimizer.step([*encoder_gradients, *critic_gradients])
-        return {"critic_loss": _critic_loss(errors), "value": values}
+        return {"critic_loss": lambda: _critic_loss(errors), "value": values.mean}
 
     def _update_actor(self, observations: Tensor) -> Metrics:
         body = self.encoder.body(observations)
@@ -239,7 +241,11 @@ class SAC(nn.Module):
         entropy = -self.actor.log_probabilities(draw).mean()
         # The temperature's is temperature * (entropy - target entropy), which is also its slope along the logarithm.
         self.temperature_optimizer.step([temperature * (entropy - self.target_entropy)])
-        return {"actor_loss": -temperature * entropy - smaller.mean(), "entropy": entropy, "temperature": temperature}
+        return {
+            "actor_loss": lambda: -temperature * entropy - smaller.mean(),
+            "entropy": lambda: entropy,
+            "temperature": lambda: temperature,
+        }
 
     def _update_auxiliary(self, sequences: Sequences) -> Metrics:
         auxiliary = self.auxiliary

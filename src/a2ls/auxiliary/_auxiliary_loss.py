@@ -107,14 +107,14 @@ class AuxiliaryLoss(nn.Module):
         *,
         weight: float = 1.0,
         below: bool = True,
-    ) -> tuple[Tensor, Gradients, Tensor | None]:
-        """The loss of a batch, the gradients of the parameters, and the one of the source's features.
+    ) -> tuple[Callable[[], Tensor], Gradients, Tensor | None]:
+        """The loss of a batch, computed when it is called, the gradients of the parameters, and that of the features.
 
         Args:
             sequences: The batch.
             source_features: What the encoder made of `source_observations` (source_states * B, feature_dim).
             target_features: What the target encoder made of `target_observations`.
-            weight: A factor of all gradients; the loss is returned without it.
+            weight: A factor of all gradients; the loss is without it.
             below: Whether the gradient of the source's features is wanted.
         """
         source = self._join_source(sequences, source_features)

@@ -6,6 +6,9 @@ Inner, bilinear and cosine are discriminations: each prediction must pick its ow
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -36,21 +39,23 @@ class OperatorLoss(nn.Module):
             return self._distance(prediction, target)
         return self._confusion(self._scores(prediction, target))
 
-    def gradients(self, prediction: Tensor, target: Tensor, weight: float = 1.0) -> tuple[Tensor, Gradients, Tensor]:
+    def gradients(
+        self, prediction: Tensor, target: Tensor, weight: float = 1.0
+    ) -> tuple[Callable[[], Tensor], Gradients, Tensor]:
         """The loss of prediction (B, D) against target (B, D), the gradient of W if there is one, and the prediction's.
 
-        Both gradients, but not the loss, are multiplied by `weight`.
+        The loss is computed when it is called. Both gradients, but not the loss, are multiplied by `weight`.
         """
         if self._normalises:
             length = torch.linalg.vector_norm(prediction, dim=-1, keepdim=True).clamp_min_(_SHORTEST)
             prediction, target = prediction / length, F.normalize(target, dim=-1, eps=_SHORTEST)
         own: Gradients = []
         if self._measures_distance:
-            loss = self._distance(prediction, target)
+            loss = partial(self._distance, prediction, target)
             below = self._distance_gradient(prediction, target, weight)
         else:
             scores = self._scores(prediction, target)
-            loss = self._confusion(scores)
+            loss = partial(self._confusion, scores)
             below = self._confusion_gradient(scores, weight) @ target
             if self.weight is not None:
                 own, below = [prediction.T @ below], below @ self.weight.T

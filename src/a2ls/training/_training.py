@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from a2ls.agents import SAC, make_perception
+from a2ls.agents import SAC, Metrics, make_perception
 from a2ls.envs import AgentEnv, Observation, make_env
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
@@ -104,7 +104,7 @@ class Training:
         self._needs = None if loss is None else SequenceNeeds(loss)
         self._exploration = np.random.default_rng(seeds.derived_seed(seed, seeds.EXPLORATION))
         self._sampling = np.random.default_rng(seeds.derived_seed(seed, seeds.REPLAY))
-        self._metrics: dict[str, torch.Tensor] = {}
+        self._metrics: Metrics = {}
         self._evaluation_envs: list[AgentEnv] = []
 
     @property
@@ -120,7 +120,7 @@ class Training:
     @property
     def metrics(self) -> dict[str, float]:
         """The losses and other figures of the last updates."""
-        return {name: float(value.mean()) for name, value in self._metrics.items()}
+        return {name: float(figure()) for name, figure in self._metrics.items()}
 
     def run(
         self,
