@@ -61,7 +61,7 @@ class Actor(Perceptron):
         # that, 2 (log 2 - log(e^raw + e^-raw)), is exact where 1 - tanh^2 has no digits left.
         surprise = torch.addcmul(draw.log_std, draw.noise, draw.noise, value=0.5)
         constant = self.action_dim * (0.5 * math.log(2 * math.pi) + 2 * math.log(2))
-        return torch.logaddexp(draw.raw, -draw.raw).mul_(2).sub_(surprise).sum(dim=-1) - constant
+        return -constant - torch.sub(surprise, torch.logaddexp(draw.raw, -draw.raw), alpha=2).sum(dim=-1)
 
     def draw_gradients(self, draw: Draw, of_actions: Tensor, of_log_probability: Tensor) -> tuple[Gradients, Tensor]:
         """The gradients of the parameters and of the features (B, feature_dim), for the noise that was drawn.

@@ -199,7 +199,7 @@ class SAC(nn.Module):
         draw = self.actor.draw(self.actor_encoder(batch.next_observations), self.generator)
         target_features = self.target_encoder(batch.next_observations)
         next_values = self.target_critic(target_features, draw.actions).amin(dim=0)
-        next_values -= self.log_temperature.exp() * self.actor.log_probabilities(draw)
+        next_values.addcmul_(self.log_temperature.exp(), self.actor.log_probabilities(draw), value=-1)
         views = self.config.augmented_views
         if views > 1:
             next_values = next_values.view(views, -1).mean(dim=0).repeat(views)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from a2ls.auxiliary._blocks import joined
+from a2ls.auxiliary._blocks import joined, parted
 from a2ls.auxiliary._network import Gradients
 from a2ls.auxiliary._operators import OperatorLoss
 from a2ls.auxiliary._predictor import PredictorKind, make_predictor
@@ -128,10 +128,10 @@ class AuxiliaryLoss(nn.Module):
         return error, found, joined([of_source[:, columns] for columns in self._source_features])
 
     def _join_source(self, sequences: Sequences, features: Tensor) -> Tensor:
-        return self._join(self._source, sequences, features.chunk(self.source_states))
+        return self._join(self._source, sequences, parted(features, self.source_states))
 
     def _join_target(self, sequences: Sequences, features: Tensor | None) -> Tensor:
-        return self._join(self._target, sequences, () if features is None else features.chunk(self.target_states))
+        return self._join(self._target, sequences, () if features is None else parted(features, self.target_states))
 
     def _join(self, elements: Sequence[Element], sequences: Sequences, features: Iterable[Tensor]) -> Tensor:
         """The elements side by side in mask order (B, width), given the features of each of their states."""
