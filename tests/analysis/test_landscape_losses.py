@@ -69,7 +69,7 @@ def test_the_loss_is_that_of_an_update_with_the_same_noise(kind):
     noise = torch.Generator()
     noise.set_state(agent.generator.get_state())
     loss = critic_loss(agent, critic_batch(agent, batch, noise))
-    assert loss == pytest.approx(float(agent.update(batch)["critic_loss"]), rel=1e-6)
+    assert loss == pytest.approx(float(agent.update(batch)["critic_loss"]()), rel=1e-6)
     # The update has moved the weights, and with them the loss.
     noise.manual_seed(0)
     assert critic_loss(agent, critic_batch(agent, batch, noise)) != pytest.approx(loss, rel=1e-4)

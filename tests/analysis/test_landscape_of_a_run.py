@@ -70,7 +70,7 @@ def test_the_centre_is_the_critic_loss_of_the_agent(folder, monkeypatch):
     training = restored(folder)
     training.agent.generator.manual_seed(settings.part_seed(_landscape._NOISE))
     rng = np.random.default_rng(settings.part_seed(_landscape._TRANSITIONS))
-    expected = float(training.agent.update(training.replay.sample_transitions(16, rng))["critic_loss"])
+    expected = float(training.agent.update(training.replay.sample_transitions(16, rng))["critic_loss"]())
     assert landscape.centre == pytest.approx(expected, rel=1e-6)
     assert landscape.losses[2, 2] == landscape.centre
     assert (landscape.losses != landscape.centre).sum() == 24

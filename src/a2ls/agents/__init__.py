@@ -1,7 +1,20 @@
 """Agents: networks and updates. Nothing here knows environments or files."""
 
+from typing import TYPE_CHECKING
+
+from a2ls._lazy import imported_when_used
 from a2ls.agents._config import SACConfig
-from a2ls.agents._networks import TwinLinear
-from a2ls.agents._sac import SAC, Metrics, Transitions, make_perception
+
+if TYPE_CHECKING:
+    from a2ls.agents._networks import TwinLinear
+    from a2ls.agents._sac import SAC, Metrics, Transitions, make_perception
+else:
+    __getattr__ = imported_when_used(
+        __name__,
+        {
+            "a2ls.agents._networks": ("TwinLinear",),
+            "a2ls.agents._sac": ("SAC", "Metrics", "Transitions", "make_perception"),
+        },
+    )
 
 __all__ = ["SAC", "Metrics", "SACConfig", "Transitions", "TwinLinear", "make_perception"]

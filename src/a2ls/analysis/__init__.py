@@ -6,6 +6,9 @@
 >>> stage_statistics(dataset.candidates)
 """
 
+from typing import TYPE_CHECKING
+
+from a2ls._lazy import imported_when_used
 from a2ls.analysis._compare import (
     MEASURES,
     RESAMPLES,
@@ -34,23 +37,6 @@ from a2ls.analysis._groups import (
     analyse,
     read_patterns,
 )
-from a2ls.analysis._landscape import (
-    SHARPNESS_DISTANCE,
-    Landscape,
-    LandscapeSettings,
-    TrainedAgent,
-    critic_landscape,
-    read_trained_agent,
-)
-from a2ls.analysis._landscape_page import (
-    DEFAULT_COLUMNS,
-    SUMMARY_HEADINGS,
-    directions_words,
-    landscape_page,
-    landscape_summary,
-    summary_words,
-)
-from a2ls.analysis._landscape_scale import ScaleChoice
 from a2ls.analysis._published import (
     PUBLISHED,
     Published,
@@ -74,6 +60,48 @@ from a2ls.analysis._standings import (
     rank_candidates,
     stage_statistics,
 )
+
+if TYPE_CHECKING:
+    from a2ls.analysis._landscape import (
+        SHARPNESS_DISTANCE,
+        Landscape,
+        LandscapeSettings,
+        TrainedAgent,
+        critic_landscape,
+        read_trained_agent,
+    )
+    from a2ls.analysis._landscape_page import (
+        DEFAULT_COLUMNS,
+        SUMMARY_HEADINGS,
+        directions_words,
+        landscape_page,
+        landscape_summary,
+        summary_words,
+    )
+    from a2ls.analysis._landscape_scale import ScaleChoice
+else:
+    __getattr__ = imported_when_used(
+        __name__,
+        {
+            "a2ls.analysis._landscape": (
+                "SHARPNESS_DISTANCE",
+                "Landscape",
+                "LandscapeSettings",
+                "TrainedAgent",
+                "critic_landscape",
+                "read_trained_agent",
+            ),
+            "a2ls.analysis._landscape_page": (
+                "DEFAULT_COLUMNS",
+                "SUMMARY_HEADINGS",
+                "directions_words",
+                "landscape_page",
+                "landscape_summary",
+                "summary_words",
+            ),
+            "a2ls.analysis._landscape_scale": ("ScaleChoice",),
+        },
+    )
 
 __all__ = [
     "COMPARISON_COLUMNS",

@@ -1,12 +1,31 @@
 """A loss as torch: augmentations, encoders, operators, predictors, `AuxiliaryLoss`. Nothing here knows an agent."""
 
-from a2ls.auxiliary._augmentations import Augmentation, AugmentationKind, make_augmentation
-from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
-from a2ls.auxiliary._blocks import joined
-from a2ls.auxiliary._encoders import MAX_ENCODER_LAYERS, Encoder, EncoderKind, make_encoder
-from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient_
-from a2ls.auxiliary._operators import OperatorLoss
-from a2ls.auxiliary._predictor import PredictorKind, make_predictor
+from typing import TYPE_CHECKING
+
+from a2ls._lazy import imported_when_used
+from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, EncoderKind, PredictorKind
+
+if TYPE_CHECKING:
+    from a2ls.auxiliary._augmentations import Augmentation, make_augmentation
+    from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
+    from a2ls.auxiliary._blocks import joined
+    from a2ls.auxiliary._encoders import Encoder, make_encoder
+    from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient_
+    from a2ls.auxiliary._operators import OperatorLoss
+    from a2ls.auxiliary._predictor import make_predictor
+else:
+    __getattr__ = imported_when_used(
+        __name__,
+        {
+            "a2ls.auxiliary._augmentations": ("Augmentation", "make_augmentation"),
+            "a2ls.auxiliary._auxiliary_loss": ("AuxiliaryLoss", "Sequences"),
+            "a2ls.auxiliary._blocks": ("joined",),
+            "a2ls.auxiliary._encoders": ("Encoder", "make_encoder"),
+            "a2ls.auxiliary._network": ("Gradients", "Network", "Perceptron", "relu_gradient_"),
+            "a2ls.auxiliary._operators": ("OperatorLoss",),
+            "a2ls.auxiliary._predictor": ("make_predictor",),
+        },
+    )
 
 __all__ = [
     "MAX_ENCODER_LAYERS",

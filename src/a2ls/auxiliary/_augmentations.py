@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from a2ls._errors import BadInput
+from a2ls.auxiliary._kinds import AugmentationKind
 
-AugmentationKind = Literal["none", "crop", "shift", "translate", "scale", "noise"]
 Shape = tuple[int, ...]
 
 SHIFT = 4

@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls.auxiliary._blocks import joined, parted
+from a2ls.auxiliary._kinds import PredictorKind
 from a2ls.auxiliary._network import Gradients
 from a2ls.auxiliary._operators import OperatorLoss
-from a2ls.auxiliary._predictor import PredictorKind, make_predictor
+from a2ls.auxiliary._predictor import make_predictor
 from a2ls.space import Element, Loss
 
 Steps = Tensor | Sequence[Tensor] | Mapping[int, Tensor]

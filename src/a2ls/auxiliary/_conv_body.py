@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from a2ls._errors import BadInput
 from a2ls.auxiliary._network import Network
 
-MAX_CONV_LAYERS = 6
 _KERNEL = 3
 _FIRST_STRIDE = 2
 _BRIGHTEST = 255

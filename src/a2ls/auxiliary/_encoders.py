@@ -6,17 +6,15 @@ auxiliary loss train, with a head of its own. `encoder(observations)` is `head(b
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from a2ls.auxiliary._conv_body import MAX_CONV_LAYERS, ConvBody
+from a2ls.auxiliary._conv_body import ConvBody
+from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, EncoderKind
 from a2ls.auxiliary._network import Gradients, Identity, Network, RectifiedPerceptron, relu_gradient
-
-EncoderKind = Literal["dense", "mlp", "identity", "conv"]
-MAX_ENCODER_LAYERS: dict[EncoderKind, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": MAX_CONV_LAYERS}
 
 
 class Encoder(Network):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import Tensor, nn
 
+from a2ls.auxiliary._kinds import PredictorKind
 from a2ls.auxiliary._network import Network, Perceptron
-
-PredictorKind = Literal["paper", "released"]
 
 
 class ReleasedPredictor(Network):

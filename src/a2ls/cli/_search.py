@@ -14,6 +14,7 @@ import optuna
 import tyro
 from rich.console import Console
 
+from a2ls import training
 from a2ls._errors import BadInput, require
 from a2ls.analysis import TOP, baseline_results, finished_candidates
 from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
@@ -25,7 +26,7 @@ from a2ls.cli.search_view import SearchView
 from a2ls.cli.words import count_of, duration, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
-from a2ls.training import differences, option_text, preset_for, require_trainable, to_mapping
+from a2ls.training import differences, option_text, preset_for, to_mapping
 
 _PRESET: SearchPresetName = "laptop"
 _REFUSAL = (
@@ -122,7 +123,7 @@ def _check(chosen: Arguments) -> None:
         raise BadInput(
             f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
         )
-    require_trainable(config.training)
+    training.require_trainable(config.training)
 
 
 def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:

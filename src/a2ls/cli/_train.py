@@ -12,11 +12,11 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from a2ls import training
 from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
-from a2ls.cli.grid_command import chosen_preset
-from a2ls.cli.options import early_options
+from a2ls.cli.options import chosen_preset, early_options
 from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
 from a2ls.training import (
     BASELINES,
@@ -24,7 +24,6 @@ from a2ls.training import (
     DEFAULT_PRESET,
     NO_LOSS,
     BaselineName,
-    Diverged,
     PresetName,
     Result,
     RunFolder,
@@ -34,11 +33,8 @@ from a2ls.training import (
     baseline_loss,
     loss_text,
     parse_loss,
-    prepare_process,
     preset,
     read_job,
-    require_trainable,
-    run_in_folder,
     with_baseline,
 )
 
@@ -109,7 +105,6 @@ def run(arguments: Sequence[str]) -> None:
     )
     require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
     require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
-    prepare_process(chosen.threads)
     if chosen.resume is not None:
         _refuse_settings(chosen)
         folder = RunFolder.open(chosen.resume)
@@ -119,8 +114,9 @@ def run(arguments: Sequence[str]) -> None:
         if own is not None and job.loss != own:
             raise BadInput(f"loss is {chosen.loss!r}, but the agent {chosen.agent} has one of its own: leave one out")
         # Before the folder, so that nothing is left behind if it cannot be used.
-        require_trainable(job.config, render=chosen.video)
+        training.require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
+    training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
     video = chosen.video_format if chosen.video else None
     train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
 
@@ -152,7 +148,7 @@ def train_in_view(
     console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
     try:
         with TrainingView(job) as view:
-            result = run_in_folder(
+            result = training.run_in_folder(
                 folder,
                 on_start=view.on_start,
                 on_decision=view.on_decision,
@@ -160,7 +156,7 @@ def train_in_view(
                 checkpoint_seconds=checkpoint_seconds,
                 video=video,
             )
-    except Diverged as error:
+    except training.Diverged as error:
         raise Failure(f"{error}. Its curve is kept in {folder.path}") from error
     except KeyboardInterrupt:
         console.print(f"interrupted; go on with:  a2ls train --resume {folder.path}", soft_wrap=True)

@@ -13,11 +13,12 @@ from typing import Annotated, Protocol, TypeVar, get_args
 import tyro
 from rich.console import Console
 
+from a2ls import training
 from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress
 from a2ls.cli.cores import available_cores
-from a2ls.cli.options import early_options
+from a2ls.cli.options import chosen_preset
 from a2ls.cli.words import count_of, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import BenchmarkFolder, Grid
@@ -28,8 +29,6 @@ from a2ls.training import (
     differences,
     option_text,
     preset,
-    preset_for,
-    require_trainable,
     to_mapping,
     with_mapping,
 )
@@ -150,14 +149,6 @@ def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, t
     return chosen, configs
 
 
-def chosen_preset(arguments: Sequence[str]) -> PresetName:
-    """The preset, which decides the defaults of other options; one that there is not is refused later."""
-    chosen = early_options(arguments, "preset")
-    known = chosen.preset if chosen.preset in get_args(PresetName) else DEFAULT_PRESET
-    name: PresetName = preset_for(known, pixels=chosen.pixels)  # type: ignore[assignment]
-    return name
-
-
 def settings_options(configs: Sequence[TrainConfig]) -> str:
     """What to type for settings that are the same in several environments: the nearest preset, and what differs."""
     return min((_options_beside(configs, name) for name in get_args(PresetName)), key=len)
@@ -194,7 +185,7 @@ def ask(chosen: GridArguments, grid: Grid, kind: str) -> BenchmarkFolder:
 def check_environments(configs: Sequence[TrainConfig]) -> None:
     """Refuse environments that cannot be used before anything is written."""
     for config in configs:
-        require_trainable(config)
+        training.require_trainable(config)
 
 
 def train_in_view(folder: BenchmarkFolder, workers: int, go_on: str) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import get_args
+
+from a2ls.training import DEFAULT_PRESET, PresetName, preset_for
 
 
 def early_options(arguments: Sequence[str], *names: str) -> argparse.Namespace:
@@ -19,3 +22,11 @@ def early_options(arguments: Sequence[str], *names: str) -> argparse.Namespace:
         return parser.parse_known_args(arguments)[0]
     except argparse.ArgumentError:
         return parser.parse_args([])
+
+
+def chosen_preset(arguments: Sequence[str]) -> PresetName:
+    """The preset, which decides the defaults of other options; one that there is not is refused later."""
+    chosen = early_options(arguments, "preset")
+    known = chosen.preset if chosen.preset in get_args(PresetName) else DEFAULT_PRESET
+    name: PresetName = preset_for(known, pixels=chosen.pixels)  # type: ignore[assignment]
+    return name

@@ -6,13 +6,17 @@ import sys
 import textwrap
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from a2ls.space import names_of
-from a2ls.training import CurvePoint, Result, RunFolder, Training, TrainJob, loss_text
+from a2ls.training import CurvePoint, Result, RunFolder, TrainJob, loss_text
+
+if TYPE_CHECKING:
+    from a2ls.training import Training
 
 _SECONDS_BETWEEN_LINES = 15.0
 # A long loss leaves room for the bar.

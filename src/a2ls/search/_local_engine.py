@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from a2ls._errors import BadInput
+from a2ls.search._assignments import Assignment, Report
 from a2ls.search._jobs import Evaluated, Event, Failed, Finished, Job, JobKey, Started
-from a2ls.search._worker import Assignment, Report
 from a2ls.training import Checkpoint
 
 # The first message is the path, so that all that is importable here is importable there, `a2ls` itself first of all.

@@ -15,30 +15,16 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Literal, NoReturn
 
+from a2ls.search._assignments import Assignment, Report
 from a2ls.search._jobs import Evaluated, Event, Failed, Finished, Progressed, Started
-from a2ls.training import Checkpoint, CurvePoint, Diverged, Training, TrainJob, prepare_process
+from a2ls.training import Checkpoint, CurvePoint, Diverged, Training, prepare_process
 
 PROGRESS_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
-
-Report = tuple[Callable[..., Event], tuple[Any, ...]]
-"""The kind of an event, and what follows its job and its worker, which only the other side knows."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """A job as a worker gets it."""
-
-    training: TrainJob
-    checkpoint: Path | None
-    """Where to go on from, if the file exists, and where to save; None to save nothing."""
-    checkpoint_seconds: float
 
 
 def work(connection: Connection, *, die_with_parent: bool) -> NoReturn:

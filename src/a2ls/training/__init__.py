@@ -7,6 +7,9 @@
 disk, where it survives a kill at any instant.
 """
 
+from typing import TYPE_CHECKING
+
+from a2ls._lazy import imported_when_used
 from a2ls.training._baselines import (
     BASELINES,
     IMAGE_BASELINES,
@@ -16,18 +19,33 @@ from a2ls.training._baselines import (
     require_baseline,
     with_baseline,
 )
-from a2ls.training._checkpoint import Checkpoint
+from a2ls.training._checkpoint import DEFAULT_CHECKPOINT_SECONDS, Checkpoint
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._files import write_whole
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
 from a2ls.training._presets import DEFAULT_PRESET, PresetName, in_environment, preset, preset_for
-from a2ls.training._process import prepare_process
-from a2ls.training._replay import Replay, SequenceNeeds
-from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, NotARun, Result, RunFolder, run_in_folder, versions
+from a2ls.training._run_folder import NotARun, Result, RunFolder, versions
 from a2ls.training._settings import differences, option_text, to_mapping, with_mapping
-from a2ls.training._training import Diverged, Training, require_trainable, train
 from a2ls.training._video import VideoFormat
+
+if TYPE_CHECKING:
+    from a2ls.training._process import prepare_process
+    from a2ls.training._replay import Replay, SequenceNeeds
+    from a2ls.training._requirements import require_trainable
+    from a2ls.training._run import run_in_folder
+    from a2ls.training._training import Diverged, Training, train
+else:
+    __getattr__ = imported_when_used(
+        __name__,
+        {
+            "a2ls.training._process": ("prepare_process",),
+            "a2ls.training._replay": ("Replay", "SequenceNeeds"),
+            "a2ls.training._requirements": ("require_trainable",),
+            "a2ls.training._run": ("run_in_folder",),
+            "a2ls.training._training": ("Diverged", "Training", "train"),
+        },
+    )
 
 __all__ = [
     "BASELINES",

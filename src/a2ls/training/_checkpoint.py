@@ -5,12 +5,14 @@ from __future__ import annotations
 import glob
 import time
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from a2ls.training._files import write_whole
-from a2ls.training._training import Training
 
+if TYPE_CHECKING:
+    from a2ls.training._training import Training
+
+DEFAULT_CHECKPOINT_SECONDS = 30.0
 # A replay memory full of images has gigabytes: training must not stop for it all the time.
 _MOST_TIME_SAVING = 0.05
 
@@ -34,6 +36,8 @@ class Checkpoint:
             training: What to save.
             seconds: How long it has trained so far.
         """
+        import torch  # noqa: PLC0415 (slow to import, and many who ask for this class only want to know of the file)
+
         start = time.monotonic()
         state = {"training": training.state_dict(), "seconds": seconds}
         write_whole(self.path, lambda file: torch.save(state, file))
@@ -42,6 +46,8 @@ class Checkpoint:
 
     def restore(self, training: Training) -> float:
         """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken."""
+        import torch  # noqa: PLC0415
+
         if not self.path.exists():
             return 0.0
         # Mapped, because a replay memory full of images would not fit into the memory twice.

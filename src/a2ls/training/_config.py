@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import torch
-
 from a2ls._errors import BadInput, require
 from a2ls.agents import SACConfig
 from a2ls.envs import EnvironmentConfig
@@ -75,15 +73,3 @@ def _check_device(name: str) -> None:
     """Only its form: the settings of a run are read on machines without its device, too."""
     if name.partition(":")[0] not in DEVICES:
         raise BadInput(f"device is {name!r}, but must be one of {', '.join(DEVICES)}")
-
-
-def require_device(name: str) -> None:
-    """Check that this machine can train on a device.
-
-    Raises:
-        BadInput: If it cannot, naming the devices that it has.
-    """
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available[name.partition(":")[0]]:
-        there = ", ".join(device for device, yes in available.items() if yes)
-        raise BadInput(f"device is {name!r}, which this machine or its PyTorch lacks; available: {there}")

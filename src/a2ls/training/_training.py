@@ -9,14 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from a2ls.agents import SAC, Metrics, make_perception
+from a2ls.agents import SAC, Metrics
 from a2ls.envs import AgentEnv, Observation, make_env
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
-from a2ls.training._config import TrainConfig, require_device
+from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._evaluation import evaluate
 from a2ls.training._replay import Replay, SequenceNeeds
+from a2ls.training._requirements import require_device
 
 OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
 Vectors = NDArray[np.float32]
@@ -56,19 +57,6 @@ def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEv
         return training.run(on_evaluation=on_evaluation)
     finally:
         training.close()
-
-
-def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
-    """Check that this machine has what a training needs, before anything is written for it.
-
-    Raises:
-        BadInput: If the device is not there, the environment cannot be used, or drawn, or the networks do not suit it.
-    """
-    require_device(config.device)
-    env = make_env(config.environment, render=render)
-    env.close()
-    with torch.device("meta"):  # Takes neither memory nor time.
-        make_perception(env.observation_shape, config.agent)
 
 
 class Training:
