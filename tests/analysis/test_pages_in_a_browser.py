@@ -24,6 +24,7 @@ FLAGS = [
     "--disable-component-update",
 ]
 PATIENCE = 120_000
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 
@@ -69,8 +70,8 @@ def visit(browser):
     """Opens an address; what the page complains of is collected in `complaints`, what it asks of the network too."""
     contexts = []
 
-    def open_page(address, *, width=1440, theme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    def open_page(address, *, width=1440, theme="light", **device):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **device)
         contexts.append(context)
         page = context.new_page()
         page.complaints, page.requests = [], []
@@ -161,9 +162,12 @@ def test_pointing_at_a_heat_map_shows_the_loss_there(visit, landscape):
 
 def test_pointing_at_a_candidate_shows_its_loss(visit, report):
     page = drawn(visit(report))
-    figure = page.locator("#evolution .figure")
-    figure.scroll_into_view_if_needed()
-    point = page.evaluate(
+    assert "->" in text_under_the_pointer(page, "#evolution", place_of_a_candidate(page))
+
+
+def place_of_a_candidate(page):
+    page.locator("#evolution .figure").scroll_into_view_if_needed()
+    return page.evaluate(
         """() => {
           const graph = document.querySelector("#evolution .figure");
           const dots = graph._fullData.findIndex(trace => (trace.mode || "").includes("markers") && trace.x.length > 1);
@@ -172,7 +176,132 @@ def test_pointing_at_a_candidate_shows_its_loss(visit, report):
                   place.top + size.t + graph._fullLayout.yaxis.d2p(trace.y[0])];
         }"""
     )
-    assert "->" in text_under_the_pointer(page, "#evolution", point)
+
+
+def swipe(page, point, *, right=0, down=0):
+    """A finger that is set down at a point of the screen, moved and lifted."""
+    finger = page.context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        points = [{"x": x, "y": y} for x, y in places]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", point)
+    for part in range(1, 11):
+        touch("touchMove", (point[0] + right * part / 10, point[1] + down * part / 10))
+    # A finger that has come to rest does not set the page going.
+    page.wait_for_timeout(200)
+    touch("touchEnd")
+    finger.detach()
+
+
+def views(page):
+    """The ranges of all axes of all figures, and how the surfaces are turned."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".figure")].map(({_fullLayout: layout}) => [
+             Object.keys(layout).filter(name => /^[xy]axis/.test(name)).map(name => [...layout[name].range]),
+             (layout._subplots.gl3d || []).map(name => layout[name]._scene.getCamera().eye)])"""
+    )
+
+
+def middles(page, selector):
+    """The middle of each element on the page."""
+    return page.evaluate(
+        """selector => [...document.querySelectorAll(selector)].map(element => {
+             const {left, top, width, height} = element.getBoundingClientRect();
+             return [left + width / 2, top + window.scrollY + height / 2];
+           })""",
+        selector,
+    )
+
+
+def on_screen(page, point):
+    """Where a point of the page is on the screen, once the page is scrolled so that it is in sight."""
+    page.evaluate("top => window.scrollTo({top, behavior: 'instant'})", max(0, point[1] - 450))
+    return point[0], point[1] - page.evaluate("window.scrollY")
+
+
+def test_a_finger_scrolls_the_page_wherever_on_a_figure_it_starts(visit, any_page):
+    page = drawn(visit(any_page, **PHONE))
+    before = views(page)
+    plots, surfaces = middles(page, ".figure .nsewdrag"), middles(page, ".figure .gl-container > div")
+    axes = middles(page, ".figure .xaxislayer-above")
+    assert len(plots) >= page.locator(".figure").count()
+    for point in (*plots[:12], *surfaces, *axes[:3]):
+        place = on_screen(page, point)
+        start = page.evaluate("window.scrollY")
+        swipe(page, place, down=200)
+        # Chromium keeps the first few pixels to tell a swipe from a tap.
+        page.wait_for_function("start => start - window.scrollY > 150", arg=start, timeout=10_000)
+    assert views(page) == before
+    assert page.complaints == []
+
+
+def test_a_tap_shows_a_candidate_also_after_scrolling(visit, report):
+    page = drawn(visit(report, **PHONE))
+    before = views(page)
+    swipe(page, on_screen(page, middles(page, "#evolution .nsewdrag")[0]), down=200)
+    point = place_of_a_candidate(page)
+    label = page.locator("#evolution .hoverlayer .hovertext").first
+    assert not label.is_visible()
+    page.touchscreen.tap(*point)
+    label.wait_for(timeout=PATIENCE)
+    assert "->" in label.text_content()
+    assert views(page) == before
+    assert page.complaints == []
+
+
+def test_two_taps_keep_the_first_view(visit, report):
+    page = drawn(visit(report, **PHONE))
+    point = place_of_a_candidate(page)
+    ((stages, scores), _), *others = views(page)
+    page.evaluate(
+        "document.querySelector('#evolution .figure').on('plotly_doubleclick', () => { window.twice = true })"
+    )
+    page.touchscreen.tap(*point)
+    page.touchscreen.tap(*point)
+    page.wait_for_function("window.twice", timeout=10_000)
+    page.wait_for_timeout(200)
+    ((stages_now, scores_now), _), *others_now = views(page)
+    assert stages_now == stages
+    # Where the range follows from the data it is computed anew, with other roundings.
+    assert scores_now == pytest.approx(scores, rel=1e-4)
+    assert others_now == others
+
+
+def test_a_finger_turns_a_surface_sideways_and_a_tap_tells_the_loss(visit, landscape):
+    page = drawn(visit(landscape, **PHONE))
+    (ranges, (turned, *others)), *_ = views(page)
+    place = on_screen(page, middles(page, ".figure .gl-container > div")[0])
+    page.touchscreen.tap(*place)
+    label = page.locator(".figure .hovertext").first
+    label.wait_for(timeout=PATIENCE)
+    assert "loss" in label.text_content()
+    start = page.evaluate("window.scrollY")
+    swipe(page, place, right=100, down=10)
+    (ranges_now, (turned_now, *others_now)), *_ = views(page)
+    assert turned_now != turned
+    assert (ranges_now, others_now) == (ranges, others)
+    assert page.evaluate("window.scrollY") == start
+
+
+def test_a_mouse_zooms_by_dragging(visit, report):
+    page = drawn(visit(report))
+    x, y = on_screen(page, middles(page, "#evolution .nsewdrag")[0])
+    (((left, right), (low, high)), _), *others = views(page)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 100, y + 80, steps=4)
+    page.mouse.up()
+    zoomed = "high => document.querySelector('#evolution .figure')._fullLayout.yaxis.range[1] < high"
+    page.wait_for_function(zoomed, arg=high, timeout=10_000)
+    (((left_now, right_now), (low_now, high_now)), _), *others_now = views(page)
+    assert left < left_now < right_now < right
+    assert low < low_now < high_now < high
+    assert others_now == others
+    buttons = page.locator("#evolution .modebar-btn").evaluate_all("all => all.map(each => each.dataset.title)")
+    assert "Zoom" in buttons
+    assert not any("share" in title.lower() for title in buttons)
 
 
 def test_the_theme_follows_the_system_and_can_be_switched(visit, any_page):

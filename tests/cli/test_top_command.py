@@ -135,6 +135,48 @@ def test_tables_fit_into_the_terminal_with_all_that_they_say(width):
     assert all(element in words for element in long.split())
 
 
+LONG_NAMES = ("sac", "sac-identity", "s1 a1 a2 a3 -> r0 r1 s2 s3 | bilinear +neg", "quadruped-run-vector/stage5/5")
+
+
+def stages_with_something_running(names, width):
+    """The lines of the heading, of the stages and of the baselines, of a search with candidates in all states."""
+    rows = [candidate(i, -1234.5 + 10 * i, stage=1 + i // 6) for i in range(12)]
+    rows += [candidate(12, 1.0, "pruned", stage=3), candidate(13, None, "failed", stage=3)]
+    rows += [candidate(14, None, "running", stage=3)]
+    trained = [(name, seed) for name in names for seed in range(3)]
+    results = baseline_results([baseline_row(i, name, seed, -1000 - i) for i, (name, seed) in enumerate(trained)])
+    lines = [line.rstrip() for line in drawn(stages_table(rows, results), width).splitlines()]
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
+    rule = next(i for i, line in enumerate(lines) if "──" in line)
+    end = lines.index("", rule)
+    return lines[rule - 1], lines[rule + 1 : end], lines[end + 1 : -1]
+
+
+@pytest.mark.parametrize("width", [60, 66, 72, 80, 100])
+@pytest.mark.parametrize("names", [LONG_NAMES, LONG_NAMES[:2], LONG_NAMES[:3]])
+def test_no_number_of_the_stages_is_cut_beside_long_names(width, names):
+    heading, stages, baselines = stages_with_something_running(names, width)
+    assert heading.split()[-4:] == ["average", "top", "5", "best"]
+    scores = [found for line in (*stages, *baselines) if (found := re.findall(r"(?<=\s)-\d+\.\d(?!\S)", line))]
+    means = [[f"{-1001 - 3 * i}.0", f"{-1000 - 3 * i}.0"] for i in range(len(names))]
+    assert scores == [["-1209.5", "-1204.5", "-1184.5"], ["-1149.5", "-1144.5", "-1124.5"], *means]
+    # The stage, then how many of its candidates are in each state.
+    counts = re.findall(r"(?<!\S)[1-9]\d*(?!\S)", "\n".join(stages))
+    assert counts == ["1", "6", "2", "6", "3", "1", "1", "1"]
+    second = next(heading.index(name) for name in ("finished", "candidates") if name in heading)
+    first_column = "".join("".join(line[:second].split()) for line in baselines)
+    places = [first_column.index("".join(name.split())) for name in names]
+    assert places == sorted(places)
+
+
+def test_each_stage_and_baseline_has_one_line_where_names_are_short():
+    heading, stages, baselines = stages_with_something_running(("sac", "curl"), 90)
+    assert heading.split()[:5] == ["stage", "finished", "pruned", "failed", "running"]
+    assert len(stages) == 3
+    assert [line.split("  ")[0].strip() for line in baselines] == ["sac (mean of 3 seeds)", "curl (mean of 3 seeds)"]
+
+
 def test_narrow_curves_keep_their_last_step_and_aulc():
     curves = [LabelledCurve(f"number {i}", curve(*range(12))) for i in range(4)]
     text = drawn(curves_side_by_side(curves, 80))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +13,7 @@ from a2ls.analysis import (
     STATE_ORDER,
     TOP,
     BaselineResult,
+    StageStatistics,
     ancestry,
     finished_candidates,
     finite_score,
@@ -23,9 +26,11 @@ from a2ls.search import Candidate
 from a2ls.space import names_of
 
 _BAR_WIDTH = 8
+_SCORES = ("average", f"top {TOP}", "best")
 # What `curves_table` needs without breaking its bars: the steps, and each curve.
 _STEP_WIDTH, _CURVE_WIDTH = 11, 24
 _MOST_STEPS = 5
+_ENDLESS = 1_000_000
 
 
 def candidates_table(
@@ -66,25 +71,10 @@ def candidates_table(
     return table
 
 
-def stages_table(candidates: Sequence[Candidate], baselines: Sequence[BaselineResult]) -> Table:
+def stages_table(candidates: Sequence[Candidate], baselines: Sequence[BaselineResult]) -> RenderableType:
     """What each stage came to (the paper's appendix D.10), and the baselines below."""
     stages = stage_statistics(candidates)
-    states = [
-        state for state in STATE_ORDER if state != "running" or any(statistics.counts[state] for statistics in stages)
-    ]
-    table = titled_table("AULC of each stage")
-    table.add_column("stage", no_wrap=True)
-    for name in (*states, "average", f"top {TOP}", "best"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for statistics in stages:
-        scores = (statistics.average, statistics.top, statistics.best)
-        counts = (str(statistics.counts[state]) for state in states)
-        table.add_row(str(statistics.stage), *counts, *("-" if score is None else f"{score:.1f}" for score in scores))
-    table.add_section()
-    for result in baselines:
-        counts = (str(len(result.rows)) if state == "finished" else "" for state in states)
-        table.add_row(result.label, *counts, f"{result.mean:.1f}", "", f"{max(result.scores):.1f}", style="yellow")
-    return table
+    return _FirstThatFits((_stages_in_columns(stages, baselines), _stages_in_words(stages, baselines)))
 
 
 def curves_side_by_side(curves: Sequence[LabelledCurve], width: int) -> Table:
@@ -104,6 +94,68 @@ def curves_side_by_side(curves: Sequence[LabelledCurve], width: int) -> Table:
         aulc = f"{curve.aulc:.1f}" if curve.points else "-"
         table.add_row(label, *(scores.get(step, "-") for step in chosen), Text(aulc, style="bold"))
     return table
+
+
+def _stages_in_columns(stages: Sequence[StageStatistics], baselines: Sequence[BaselineResult]) -> Table:
+    """With a column for each state that candidates are in."""
+    states = [
+        state for state in STATE_ORDER if state != "running" or any(statistics.counts[state] for statistics in stages)
+    ]
+    table = titled_table("AULC of each stage")
+    # Where there is little room it is the name of a baseline that takes several lines; a number never does.
+    table.add_column("stage", overflow="fold")
+    _add_number_columns(table, (*states, *_SCORES))
+    for statistics in stages:
+        counts = (str(statistics.counts[state]) for state in states)
+        table.add_row(str(statistics.stage), *counts, *_stage_scores(statistics))
+    table.add_section()
+    for result in baselines:
+        counts = (str(len(result.rows)) if state == "finished" else "" for state in states)
+        table.add_row(result.label, *counts, *_baseline_scores(result), style="yellow")
+    return table
+
+
+def _stages_in_words(stages: Sequence[StageStatistics], baselines: Sequence[BaselineResult]) -> Table:
+    """With one column that says how many candidates are in which state, and can be folded."""
+    table = titled_table("AULC of each stage")
+    for name in ("stage", "candidates"):
+        table.add_column(name, overflow="fold")
+    _add_number_columns(table, _SCORES)
+    for statistics in stages:
+        counts = ", ".join(f"{statistics.counts[state]} {state}" for state in STATE_ORDER if statistics.counts[state])
+        table.add_row(str(statistics.stage), counts, *_stage_scores(statistics))
+    table.add_section()
+    for result in baselines:
+        table.add_row(result.name, count_of(len(result.rows), "seed"), *_baseline_scores(result), style="yellow")
+    return table
+
+
+def _add_number_columns(table: Table, names: Iterable[str]) -> None:
+    for name in names:
+        # Without a least width, a heading of two words would be measured as if it could take two lines.
+        table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+
+
+def _stage_scores(statistics: StageStatistics) -> list[str]:
+    scores = (statistics.average, statistics.top, statistics.best)
+    return ["-" if score is None else f"{score:.1f}" for score in scores]
+
+
+def _baseline_scores(result: BaselineResult) -> tuple[str, str, str]:
+    return f"{result.mean:.1f}", "", f"{max(result.scores):.1f}"
+
+
+@dataclass(frozen=True)
+class _FirstThatFits:
+    """The first of some tables that can be drawn without breaking a word or a number, or the last of them."""
+
+    tables: tuple[Table, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # What is measured on a narrow screen never comes out wider than the screen.
+        endless = options.update(width=_ENDLESS)
+        needed = ((table, console.measure(table, options=endless).minimum) for table in self.tables)
+        yield next((table for table, width in needed if width <= options.max_width), self.tables[-1])
 
 
 class _Scale:
