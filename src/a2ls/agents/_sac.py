@@ -33,6 +33,7 @@ from a2ls.auxiliary import (
     joined,
     make_augmentation,
     make_encoder,
+    parted,
 )
 from a2ls.space import Loss
 
@@ -276,7 +277,7 @@ class SAC(nn.Module):
         if self.config.augmentation == "none":
             return observations
         with torch.inference_mode(False):  # Whose tensors would have to be copied for the autograd of convolutions.
-            return joined(self.augmentation.views(observations.chunk(states), self.generator))
+            return joined(self.augmentation.views(parted(observations, states), self.generator))
 
     def _move_targets(self) -> None:
         for tau, targets, sources in self._targets:

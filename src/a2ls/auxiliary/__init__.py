@@ -8,7 +8,7 @@ from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, EncoderK
 if TYPE_CHECKING:
     from a2ls.auxiliary._augmentations import Augmentation, make_augmentation
     from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
-    from a2ls.auxiliary._blocks import joined
+    from a2ls.auxiliary._blocks import joined, parted
     from a2ls.auxiliary._encoders import Encoder, make_encoder
     from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient_
     from a2ls.auxiliary._operators import OperatorLoss
@@ -19,7 +19,7 @@ else:
         {
             "a2ls.auxiliary._augmentations": ("Augmentation", "make_augmentation"),
             "a2ls.auxiliary._auxiliary_loss": ("AuxiliaryLoss", "Sequences"),
-            "a2ls.auxiliary._blocks": ("joined",),
+            "a2ls.auxiliary._blocks": ("joined", "parted"),
             "a2ls.auxiliary._encoders": ("Encoder", "make_encoder"),
             "a2ls.auxiliary._network": ("Gradients", "Network", "Perceptron", "relu_gradient_"),
             "a2ls.auxiliary._operators": ("OperatorLoss",),
@@ -44,5 +44,6 @@ __all__ = [
     "make_augmentation",
     "make_encoder",
     "make_predictor",
+    "parted",
     "relu_gradient_",
 ]
