@@ -299,6 +299,13 @@ def test_figures_do_not_change_until_somebody_looks(operator):
     assert len(watched[0]) == 6
 
 
+def test_the_value_is_the_mean_of_both_critics_before_their_step():
+    agent, batch = make_agent(None), transitions()
+    with torch.no_grad():
+        values = agent.critic(agent.encoder(batch.observations), batch.actions)
+    assert agent.update(batch)["value"]().item() == pytest.approx(values.mean().item())
+
+
 def _updates(agent):
     return (agent.update(transitions(i), sequences(i)) for i in range(4))
 

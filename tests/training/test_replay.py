@@ -129,11 +129,12 @@ def probability_if_uniform(draws, possible):
     return stats.chisquare(list(counts.values())).pvalue
 
 
-# A memory with common and rare starts, with and without a seam, and one where nearly every draw crosses an episode, so
-# that the valid starts are listed instead.
+# A memory with common and rare starts, with and without a seam, one where most draws cross an episode, and one where
+# nearly all do, so that the valid starts are listed instead.
 MEMORIES = {
     "one long episode, many short": ([60] + [4] * 30, 1000, 3),
     "ring with a seam": ([7, 30, 5, 50, 4, 25], 73, 4),
+    "most drawn again": ([1] * 12 + [6], 1000, 3),
     "all redrawn": ([2] * 400 + [6], 1000, 4),
 }
 
@@ -177,6 +178,18 @@ def test_every_transition_is_equally_likely_and_whole():
     assert torch.equal(batch.rewards, 1000 * episode + time + 0.5)
     # Only the ends of a task, not those of the other episodes, which a time limit may have ended.
     assert torch.equal(batch.continues == 0, (episode == 30) & (time == 3))
+
+
+def test_batches_go_to_the_device():
+    replay = Replay(10, 2, 1, torch.device("meta"))
+    for _ in range(5):
+        replay.add(np.zeros(2), np.zeros(1), 0.0, np.zeros(2), terminated=False, episode=0)
+    rng = np.random.default_rng(0)
+    batch = replay.sample_transitions(3, rng)
+    sequences = replay.sample_sequences(3, SequenceNeeds(Loss.parse("s0 a0 -> r0 s1")), rng)
+    parts = [*vars(batch).values(), *(value for part in vars(sequences).values() for value in part.values())]
+    assert len(parts) == 9
+    assert {part.device.type for part in parts} == {"meta"}
 
 
 @quick
