@@ -71,7 +71,9 @@ def visit(browser):
     contexts = []
 
     def open_page(address, *, width=1440, theme="light", **device):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **device)
+        screen = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
+        # Where the page scrolls at once, a place that was looked up stays where it is.
+        context = browser.new_context(**screen, reduced_motion="reduce", **device)
         contexts.append(context)
         page = context.new_page()
         page.complaints, page.requests = [], []
