@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         validate,
     )
     from a2ls.training import Curve, TrainConfig, preset, train
-
 else:
     __getattr__ = imported_when_used(
         __name__,
