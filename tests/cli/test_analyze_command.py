@@ -178,8 +178,12 @@ def test_a_stage_and_independent_draws_alone(searched, capsys):
     assert (record["counted"], record["left_out"]) == (10, {"of other stages": 20})
     run([str(searched.path), "--independent"])
     shown = capsys.readouterr().out
-    # 9 of the first stage and 2 of each other one.
-    assert "13 of 30 candidates; left out: 1 failed, 16 not drawn independently" in words(shown)
+    # 9 of the first stage, and 2 or more of each other one: a child that cannot be new is drawn at random.
+    drawn = [row for row in searched.candidates() if row.state == "finished" and not row.parents]
+    assert 13 <= len(drawn) < 29
+    assert f"{len(drawn)} of 30 candidates; left out: 1 failed, {29 - len(drawn)} not drawn independently" in words(
+        shown
+    )
     assert "not independent draws" not in words(shown)
 
 

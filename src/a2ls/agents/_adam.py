@@ -18,13 +18,23 @@ class Adam:
 
     def __init__(self, parameters: Sequence[Tensor], rate: float, betas: tuple[float, float] = (0.9, 0.999)) -> None:
         self.parameters = list(parameters)
-        self.rate = rate
-        self.betas = betas
+        self._rate = rate
+        self._betas = betas
         self.first_moments = [torch.zeros_like(p) for p in self.parameters]
         self.second_moments = [torch.zeros_like(p) for p in self.parameters]
         self.steps = torch.zeros((), device=self.parameters[0].device)
         self._one = torch.ones_like(self.steps)  # As a number it would be converted to a tensor at each step.
         self._counters = [self.steps] * len(self.parameters)
+
+    @property
+    def rate(self) -> float:
+        """How far a step goes. It cannot be changed: a tape of an update has it as it was."""
+        return self._rate
+
+    @property
+    def betas(self) -> tuple[float, float]:
+        """How slowly the moments change."""
+        return self._betas
 
     def step(self, gradients: list[Tensor]) -> None:
         """Move every parameter against its gradient, which lies in memory as the parameter does.
@@ -39,9 +49,9 @@ class Adam:
             self.second_moments,
             [],
             self._counters,
-            lr=self.rate,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
+            lr=self._rate,
+            beta1=self._betas[0],
+            beta2=self._betas[1],
             weight_decay=0.0,
             eps=1e-8,
             amsgrad=False,

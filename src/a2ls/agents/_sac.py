@@ -5,6 +5,7 @@ the auxiliary loss on sequences of its own. The critic and the auxiliary loss tr
 of its own on layers that it does not train.
 
 Networks are run with `trace` and asked for their `gradients`, from the last to the first: see `a2ls.auxiliary.Network`.
+On a CPU, updates from vectors are recorded when they first happen, and played from then on: see `a2ls.tape`.
 
 Observations may be vectors or images. The networks learn from random views of them, if there is an augmentation, and no
 network sees the same view twice in an update with the same weights.
@@ -14,8 +15,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +25,9 @@ from torch import Tensor, nn
 
 from a2ls.agents._adam import Adam
 from a2ls.agents._config import SACConfig
+from a2ls.agents._figures import FigureOfUpdate, Figures, Metrics, tensors_of
 from a2ls.agents._networks import Actor, TwinCritic, initialise
+from a2ls.agents._tapes import Tapes
 from a2ls.auxiliary import (
     Augmentation,
     AuxiliaryLoss,
@@ -36,9 +40,6 @@ from a2ls.auxiliary import (
     parted,
 )
 from a2ls.space import Loss
-
-Metrics = dict[str, Callable[[], Tensor]]
-"""Figures to watch, by name. Each is computed when it is called, since most updates are watched by nobody."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class SAC(nn.Module):
         self.config = config
         self.device = torch.device(device)
         self.updates = 0
+        self._taped_updates, self._taped_actions = Tapes(tensors_of), Tapes(_alone)
+        # Convolutions take so long that nothing is gained, and PyTorch's are faster.
+        self._plays_tapes = (
+            config.compiled and self.device.type == "cpu" and config.encoder != "conv" and config.augmentation == "none"
+        )
         self.target_entropy = -float(action_dim)
         # Layers are initialised from torch's global generator: seed it for them, and leave it as it was.
         with torch.random.fork_rng(devices=[]):
@@ -156,6 +162,17 @@ class SAC(nn.Module):
     @torch.inference_mode()
     def act(self, observations: Tensor, *, deterministic: bool) -> Tensor:
         """Actions (B, action_dim) for observations (B, *observation), on the agent's device."""
+        # Each size needs a tape of its own, and it is single observations that come again and again.
+        if not self._plays_tapes or len(observations) != 1:
+            return self._choose(observations, deterministic=deterministic)
+
+        def choose(inputs: Sequence[Tensor]) -> Tensor:
+            return self._choose(*inputs, deterministic=deterministic)
+
+        actions, _ = self._taped_actions.call(self, deterministic, choose, [observations])
+        return actions.clone()
+
+    def _choose(self, observations: Tensor, *, deterministic: bool) -> Tensor:
         features = self.actor_encoder(self.augmentation.plain(observations))
         if deterministic:
             return self.actor.mean_action(features)
@@ -163,20 +180,39 @@ class SAC(nn.Module):
 
     def update(self, batch: Transitions, sequences: Sequences | None = None) -> Metrics:
         """Learn from a batch, and from sequences if there is an auxiliary loss; returns figures to watch."""
+        if sequences is not None and self.auxiliary is None:
+            raise ValueError("sequences were given to an agent without an auxiliary loss")
         views = self.views(batch)
         with torch.inference_mode():
-            return self._learn(views, len(batch.observations), sequences)
-
-    def _learn(self, views: Transitions, batch_size: int, sequences: Sequences | None) -> Metrics:
-        metrics = self._update_critic(views)
-        if self.updates % self.config.actor_every == 0:
-            metrics |= self._update_actor(views.observations[:batch_size])
-        if self.updates % self.config.target_every == 0:
-            self._move_targets()
-        if sequences is not None:
-            metrics |= self._update_auxiliary(sequences)
+            metrics = self._play(views, sequences) if self._plays_tapes else self._learn(views, sequences)
         self.updates += 1
         return metrics
+
+    def _learn(self, views: Transitions, sequences: Sequences | None) -> Figures:
+        figures = self._update_critic(views)
+        if self.updates % self.config.actor_every == 0:
+            figures |= self._update_actor(views.observations[: len(views.rewards) // self.config.augmented_views])
+        if self.updates % self.config.target_every == 0:
+            self._move_targets()
+        if sequences is not None and self.auxiliary is not None:
+            figures |= self._update_auxiliary(self.auxiliary, sequences)
+        return figures
+
+    def _play(self, views: Transitions, sequences: Sequences | None) -> Metrics:
+        """Do the same from a tape."""
+        transitions, selected = list(vars(views).values()), []
+        if self.auxiliary is not None and sequences is not None:
+            selected = self.auxiliary.selected(sequences)
+
+        def learn(inputs: Sequence[Tensor]) -> Figures:
+            batch = Transitions(*inputs[: len(transitions)])
+            if self.auxiliary is None or not selected:
+                return self._learn(batch, None)
+            return self._learn(batch, self.auxiliary.from_selected(inputs[len(transitions) :]))
+
+        due = self.updates % self.config.actor_every == 0, self.updates % self.config.target_every == 0
+        figures, writes = self._taped_updates.call(self, due, learn, transitions + selected)
+        return {name: FigureOfUpdate(figure, writes) for name, figure in figures.items()}
 
     def views(self, batch: Transitions) -> Transitions:
         """Random views of the transitions: `augmented_views` batches, one after the other."""
@@ -210,7 +246,7 @@ class SAC(nn.Module):
         """The sum of both critics' mean squared errors towards targets (B,)."""
         return _critic_loss(self.critic(self.encoder(batch.observations), batch.actions) - targets)
 
-    def _update_critic(self, batch: Transitions) -> Metrics:
+    def _update_critic(self, batch: Transitions) -> Figures:
         targets = self.critic_targets(batch)
         features, encoder_trace = self.encoder.trace(batch.observations)
         values, critic_trace = self.critic.trace(features, batch.actions)
@@ -220,9 +256,9 @@ class SAC(nn.Module):
         )
         encoder_gradients = self._encoder_gradients(encoder_trace, of_features)
         self.critic_optimizer.step([*encoder_gradients, *critic_gradients])
-        return {"critic_loss": lambda: _critic_loss(errors), "value": values.mean}
+        return {"critic_loss": partial(_critic_loss, errors), "value": partial(torch.mean, values)}
 
-    def _update_actor(self, observations: Tensor) -> Metrics:
+    def _update_actor(self, observations: Tensor) -> Figures:
         body = self.encoder.body(observations)
         features = self.encoder.head(body)
         if self.actor_encoder.body is not self.encoder.body:
@@ -243,15 +279,12 @@ class SAC(nn.Module):
         # The temperature's is temperature * (entropy - target entropy), which is also its slope along the logarithm.
         self.temperature_optimizer.step([temperature * (entropy - self.target_entropy)])
         return {
-            "actor_loss": lambda: -temperature * entropy - smaller.mean(),
-            "entropy": lambda: entropy,
-            "temperature": lambda: temperature,
+            "actor_loss": partial(_actor_loss, temperature, entropy, smaller),
+            "entropy": partial(torch.clone, entropy),
+            "temperature": partial(torch.clone, temperature),
         }
 
-    def _update_auxiliary(self, sequences: Sequences) -> Metrics:
-        auxiliary = self.auxiliary
-        if auxiliary is None:
-            raise ValueError("sequences were given to an agent without an auxiliary loss")
+    def _update_auxiliary(self, auxiliary: AuxiliaryLoss, sequences: Sequences) -> Figures:
         source = self._view_of(auxiliary.source_observations(sequences), auxiliary.source_states)
         source_features, trace = self.encoder.trace(source)
         target = auxiliary.target_observations(sequences)
@@ -307,6 +340,15 @@ class SAC(nn.Module):
         ]
 
 
+def _alone(actions: Tensor) -> list[Tensor]:
+    return [actions]
+
+
 def _critic_loss(errors: Tensor) -> Tensor:
     """The sum of both critics' mean squares of errors (2, B)."""
     return errors.square().sum() / errors.shape[1]
+
+
+def _actor_loss(temperature: Tensor, entropy: Tensor, smaller: Tensor) -> Tensor:
+    """Less entropy and smaller values (B,) are worse."""
+    return -temperature * entropy - smaller.mean()

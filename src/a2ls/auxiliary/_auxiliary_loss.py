@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 import torch
@@ -60,6 +61,7 @@ class AuxiliaryLoss(nn.Module):
         self.action_dim = action_dim
         self._source = self.loss.source_elements
         self._target = self.loss.target_elements
+        self._selected = sorted({*self._source, *self._target})
         self._source_steps, self._target_steps = (
             [element.step for element in elements if element.kind == "s"] for elements in (self._source, self._target)
         )
@@ -92,6 +94,19 @@ class AuxiliaryLoss(nn.Module):
         error: Tensor = self.operator(self.predictor(source), target)
         return error
 
+    def selected(self, sequences: Sequences) -> list[Tensor]:
+        """The elements that the masks select, each once, in their order."""
+        fields = {"s": sequences.states, "a": sequences.actions, "r": sequences.rewards}
+        return [fields[element.kind][element.step] for element in self._selected]
+
+    def from_selected(self, tensors: Sequence[Tensor]) -> Sequences:
+        """Sequences of nothing but the elements that `selected` gave."""
+        found = dict(zip(self._selected, tensors, strict=True))
+        states, actions, rewards = (
+            {element.step: tensor for element, tensor in found.items() if element.kind == kind} for kind in "sar"
+        )
+        return Sequences(states, actions, rewards)
+
     def source_observations(self, sequences: Sequences) -> Tensor:
         """The states of the source, one block of B after the other: (source_states * B, *observation)."""
         return joined([sequences.states[step] for step in self._source_steps])
@@ -108,7 +123,7 @@ class AuxiliaryLoss(nn.Module):
         *,
         weight: float = 1.0,
         below: bool = True,
-    ) -> tuple[Callable[[], Tensor], Gradients, Tensor | None]:
+    ) -> tuple[partial[Tensor], Gradients, Tensor | None]:
         """The loss of a batch, computed when it is called, the gradients of the parameters, and that of the features.
 
         Args:

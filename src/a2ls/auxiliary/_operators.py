@@ -6,7 +6,6 @@ Inner, bilinear and cosine are discriminations: each prediction must pick its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -41,7 +40,7 @@ class OperatorLoss(nn.Module):
 
     def gradients(
         self, prediction: Tensor, target: Tensor, weight: float = 1.0
-    ) -> tuple[Callable[[], Tensor], Gradients, Tensor]:
+    ) -> tuple[partial[Tensor], Gradients, Tensor]:
         """The loss of prediction (B, D) against target (B, D), the gradient of W if there is one, and the prediction's.
 
         The loss is computed when it is called. Both gradients, but not the loss, are multiplied by `weight`.

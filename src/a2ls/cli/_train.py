@@ -116,7 +116,8 @@ def run(arguments: Sequence[str]) -> None:
         # Before the folder, so that nothing is left behind if it cannot be used.
         training.require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
-    training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
+    with Console().status("preparing; the first time after an installation, updates are compiled for 20 seconds"):
+        training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
     video = chosen.video_format if chosen.video else None
     train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
 

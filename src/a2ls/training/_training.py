@@ -163,7 +163,7 @@ class Training:
             batch_size = self.config.auxiliary_batch_size or self.config.batch_size
             sequences = self.replay.sample_sequences(batch_size, self._needs, self._sampling)
             self.updates_without_sequences += sequences is None
-        self._metrics |= self.agent.update(batch, sequences)
+        self._metrics = {**self._metrics, **self.agent.update(batch, sequences)}
 
     def _evaluate(self) -> CurvePoint:
         episodes = range(self.config.evaluation_episodes)
