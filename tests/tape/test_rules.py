@@ -308,6 +308,7 @@ CASES = {
         BINARY, lambda a, b: aten.threshold_backward(a, b, 0), lambda a, b: aten.threshold_backward(a, b, 0.25)
     ),
     aten.threshold_backward.grad_input: cases(IN_PLACE, threshold_backward_into_memory),
+    aten.full_like.default: cases(UNARY, lambda x: torch.full_like(x, -2.5)),
     aten.zeros_like.default: cases(UNARY, torch.zeros_like),
 }
 

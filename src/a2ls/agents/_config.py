@@ -91,6 +91,10 @@ class SACConfig:
     """Whether updates from vectors on a CPU run in compiled code: in three quarters of the time. Otherwise PyTorch runs
     them, with the same results but for rounding."""
 
+    def is_compiled_on(self, device: str) -> bool:
+        """Whether updates run in compiled code there: convolutions take so long that nothing would be gained."""
+        return self.compiled and device == "cpu" and self.encoder != "conv" and self.augmentation == "none"
+
     def __post_init__(self) -> None:
         counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
         rates = (

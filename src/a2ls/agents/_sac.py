@@ -38,6 +38,7 @@ from a2ls.auxiliary import (
     make_augmentation,
     make_encoder,
     parted,
+    relu_gradient,
 )
 from a2ls.space import Loss
 
@@ -104,10 +105,7 @@ class SAC(nn.Module):
         self.device = torch.device(device)
         self.updates = 0
         self._taped_updates, self._taped_actions = Tapes(tensors_of), Tapes(_alone)
-        # Convolutions take so long that nothing is gained, and PyTorch's are faster.
-        self._plays_tapes = (
-            config.compiled and self.device.type == "cpu" and config.encoder != "conv" and config.augmentation == "none"
-        )
+        self._plays_tapes = config.is_compiled_on(self.device.type)
         self.target_entropy = -float(action_dim)
         # Layers are initialised from torch's global generator: seed it for them, and leave it as it was.
         with torch.random.fork_rng(devices=[]):
@@ -267,8 +265,10 @@ class SAC(nn.Module):
         draw = self.actor.draw(actor_features, self.generator)
         values, critic_trace = self.critic.trace(features, draw.actions)
         # The actor's loss is the mean of temperature * log-probability - the smaller value.
-        smaller, which = values.min(dim=0)
-        of_values = torch.zeros_like(values).scatter_(0, which.unsqueeze(0), -1 / len(smaller))
+        smaller = values.amin(dim=0)
+        shares = torch.full_like(smaller, -1 / len(smaller))
+        of_first = relu_gradient(shares, values[1] - values[0])
+        of_values = torch.cat([of_first, shares - of_first]).view(2, -1)
         temperature = self.log_temperature.exp()
         actor_gradients, of_features = self.actor.draw_gradients(
             draw, self.critic.action_gradient(critic_trace, of_values), temperature / len(smaller)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
     from a2ls.auxiliary._blocks import joined, parted
     from a2ls.auxiliary._encoders import Encoder, make_encoder
-    from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient_
+    from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient, relu_gradient_
     from a2ls.auxiliary._operators import OperatorLoss
     from a2ls.auxiliary._predictor import make_predictor
 else:
@@ -21,7 +21,7 @@ else:
             "a2ls.auxiliary._auxiliary_loss": ("AuxiliaryLoss", "Sequences"),
             "a2ls.auxiliary._blocks": ("joined", "parted"),
             "a2ls.auxiliary._encoders": ("Encoder", "make_encoder"),
-            "a2ls.auxiliary._network": ("Gradients", "Network", "Perceptron", "relu_gradient_"),
+            "a2ls.auxiliary._network": ("Gradients", "Network", "Perceptron", "relu_gradient", "relu_gradient_"),
             "a2ls.auxiliary._operators": ("OperatorLoss",),
             "a2ls.auxiliary._predictor": ("make_predictor",),
         },
@@ -45,5 +45,6 @@ __all__ = [
     "make_encoder",
     "make_predictor",
     "parted",
+    "relu_gradient",
     "relu_gradient_",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from a2ls import training
+from a2ls import tape, training
 from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
@@ -116,10 +117,19 @@ def run(arguments: Sequence[str]) -> None:
         # Before the folder, so that nothing is left behind if it cannot be used.
         training.require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
-    with Console().status("preparing; the first time after an installation, updates are compiled for 20 seconds"):
-        training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
+    config = folder.read_job().config
+    if config.agent.is_compiled_on(config.device):
+        _compile_updates()
+    training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
     video = chosen.video_format if chosen.video else None
     train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
+
+
+def _compile_updates() -> None:
+    """Do it before the training, with a word about it: the first time after an installation one waits for it."""
+    waiting = Console().status("compiling updates: once after an installation, about 20 seconds")
+    with waiting, contextlib.suppress(ImportError):  # The agent says it when it learns without.
+        tape.prepare()
 
 
 def _refuse_settings(chosen: Arguments) -> None:

@@ -171,8 +171,12 @@ def _threshold_backward(
     _elementwise(program, Code.THRESHOLD_BACKWARD, y, above, output, parameters=(threshold,))
 
 
-def _zeros_like(program: Program, y: Tensor, x: Tensor, *, pin_memory: bool = False) -> None:  # noqa: ARG001
-    _elementwise(program, Code.FILL, y, y, parameters=(0,))
+def _full_like(program: Program, y: Tensor, x: Tensor, value: float, *, pin_memory: bool = False) -> None:  # noqa: ARG001
+    _elementwise(program, Code.FILL, y, y, parameters=(value,))
+
+
+def _zeros_like(program: Program, y: Tensor, x: Tensor, *, pin_memory: bool = False) -> None:
+    _full_like(program, y, x, 0, pin_memory=pin_memory)
 
 
 def _cat(program: Program, y: Tensor, tensors: Sequence[Tensor], axis: int = 0) -> None:
@@ -395,6 +399,7 @@ _RULES: dict[Any, Callable[..., None]] = {
     _aten.cat.default: _cat,
     _aten.div.Tensor: _div,
     _aten.exp.default: _exp,
+    _aten.full_like.default: _full_like,
     _aten.linear.default: _linear,
     _aten.logaddexp.default: _logaddexp,
     _aten.matmul.default: _matmul,

@@ -115,13 +115,15 @@ def _add_bias(c, c_row, m, n, bias, bias_row, bias_column, rectified):
         y = _floats(bias + 4 * i * bias_row, 1 + (n - 1) * bias_column)
         if bias_column != 1:
             for j in range(n):
-                x[j] += y[j * bias_column]
+                value = x[j] + y[j * bias_column]
+                x[j] = _ZERO if rectified and value <= _ZERO else value
+        elif rectified:
+            for j in range(n):
+                value = x[j] + y[j]
+                x[j] = _ZERO if value <= _ZERO else value
         else:
             for j in range(n):
                 x[j] += y[j]
-        if rectified:
-            for j in range(n):
-                x[j] = _ZERO if x[j] <= _ZERO else x[j]
 
 
 @_compiled
@@ -278,9 +280,21 @@ _multiply = _elementwise(2, lambda a, b, c, s, t: a * b)
 _divide = _elementwise(2, lambda a, b, c, s, t: a / b)
 _minimum = _elementwise(2, lambda a, b, c, s, t: a if a < b or np.isnan(a) else b)
 _logaddexp = _elementwise(2, lambda a, b, c, s, t: max(a, b) + (_LOG_2 if a == b else np.log1p(np.exp(-abs(a - b)))))
-_threshold_backward = _elementwise(2, lambda a, b, c, s, t: _ZERO if b <= s else a)
+_threshold_backward_apart = _elementwise(2, lambda a, b, c, s, t: _ZERO if b <= s else a)
 _lerp = _elementwise(2, lambda a, b, c, s, t: a + s * (b - a) if s < _HALF else b - (b - a) * (_ONE - s))
 _addcmul = _elementwise(3, lambda a, b, c, s, t: a + s * b * c)
+
+
+@_compiled
+def _threshold_backward(row, parameters):
+    """In place, where some numbers stay as they are, LLVM makes no vectors of the general loop."""
+    in_place, in_line = row[4] == row[8], row[1] == 1 and row[2] == 1 and row[7] == 1 and row[11] == 1 and row[15] == 1
+    if in_place and in_line:
+        gradient, output, threshold = _floats(row[4], row[3]), _floats(row[12], row[3]), _float(parameters[0])
+        for i in range(row[3]):
+            gradient[i] = _ZERO if output[i] <= threshold else gradient[i]
+    else:
+        _threshold_backward_apart(row, parameters)
 
 
 def _kept_for_later(function):

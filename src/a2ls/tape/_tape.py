@@ -49,7 +49,7 @@ class Tape(Generic[Result]):
         self._addresses = [tensor.data_ptr() for tensor in self._outside]
         # Kept for the memory of its tensors: a program has their addresses only.
         self._operations = placed(operations, staying)
-        self._parts = [_call(operation) for operation in noise]
+        self._parts: list[Callable[[], object]] = [_draw(operation) for operation in noise]
         self.calls: list[str] = []
         """Operations, other than the drawing of that noise, that are left to PyTorch."""
         self.plays = 0
@@ -95,7 +95,12 @@ def _noise_to_draw_first(operations: Sequence[Operation]) -> list[Operation]:
     return random if all(operation.function is _NORMAL for operation in random) else []
 
 
-def _call(operation: Operation) -> Callable[[], None]:
+def _draw(operation: Operation) -> Callable[[], object]:
+    """What `randn` does once it has memory."""
+    return partial(operation.result.normal_, generator=operation.keywords["generator"])
+
+
+def _call(operation: Operation) -> Callable[[], object]:
     """A call of PyTorch, after which the results are where the first were."""
     written = {id(tensor) for tensor in operation.inputs()}
     results = operation.outputs()

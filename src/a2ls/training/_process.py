@@ -9,8 +9,6 @@ import sys
 
 import torch
 
-from a2ls import tape
-
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _NEVER = 2**30
 
@@ -19,12 +17,10 @@ def prepare_process(threads: int = 1) -> None:
     """Make trainings in this process fast; call it once, before the first.
 
     One thread is best where several processes train at once. The results of `train` do not depend on the rest of what
-    this does, only its speed. The first time after an installation it takes about 20 seconds, for updates are compiled.
+    this does, only its speed.
     """
     torch.set_num_threads(threads)
     _keep_freed_memory()
-    with contextlib.suppress(ImportError):  # The agent says so when it updates without.
-        tape.prepare()
     # What is loaded by now stays, so the garbage collector need not look at it again and again.
     gc.collect()
     gc.freeze()
