@@ -50,9 +50,13 @@ class RandomData:
         )
 
 
-def our_sac(sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None) -> Contestant:
+def our_sac(
+    sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None, *, compiled: bool = True
+) -> Contestant:
     """A pair of updates of our agent on vectors."""
-    config = SACConfig(hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
+    config = SACConfig(
+        hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN, compiled=compiled
+    )
     agent = SAC(sizes.observation, sizes.action, config, loss)
     if agent.encoder.feature_dim != sizes.observation + DENSE_WIDTH:
         raise RuntimeError(f"the encoder has {agent.encoder.feature_dim} features, which is not what is benchmarked")

@@ -4,6 +4,7 @@ Times, in one run and in turn, for the sizes of Cheetah-Run (17 observations, 6 
 
   SAC                the agent of A2LS without an auxiliary loss, sampling included
   SAC + A2-winner    the same with the paper's winner, its sequences included
+  ... by PyTorch     that again with compiled=False
   Stable-Baselines3  its SAC with the same hidden layers and batch, sampling included
   bound              only the matrix products that such an update cannot do without
 
@@ -55,6 +56,7 @@ from a2ls.space import named_loss
 from a2ls.training import prepare_process
 
 BASELINE = "Stable-Baselines3 SAC"
+UNCOMPILED = "... by PyTorch"
 SQUARE = "1024 square product"
 
 BASELINE_NOTE = (
@@ -103,7 +105,12 @@ def measure(sizes: Sizes, *, rounds: int | None, seconds: float) -> Result:
 
 def _agents(sizes: Sizes) -> list[Contestant]:
     data = RandomData.draw(sizes)
-    agents = [our_sac(sizes, data, PLAIN), our_sac(sizes, data, WINNER, named_loss("a2-winner"))]
+    winner = named_loss("a2-winner")
+    agents = [
+        our_sac(sizes, data, PLAIN),
+        our_sac(sizes, data, WINNER, winner),
+        our_sac(sizes, data, UNCOMPILED, winner, compiled=False),
+    ]
     try:
         agents.append(stable_baselines_sac(sizes, data, BASELINE))
     except ImportError as error:
