@@ -88,8 +88,8 @@ class SACConfig:
     """Hidden units of the predictor `paper`."""
 
     compiled: bool = True
-    """Whether updates from vectors on a CPU run in compiled code: in three quarters of the time. Otherwise PyTorch runs
-    them, with the same results but for rounding."""
+    """Whether updates from vectors on a CPU run in compiled code, which is faster. Otherwise PyTorch runs them, and
+    all results are the same but for rounding."""
 
     def is_compiled_on(self, device: str) -> bool:
         """Whether updates run in compiled code there: convolutions take so long that nothing would be gained."""

@@ -74,7 +74,7 @@ class Tapes(Generic[Result]):
         except tape.NotRecordable:
             return None
         except ImportError as error:
-            warnings.warn(f"updates are not compiled, and take a third longer: {error}", stacklevel=2)
+            warnings.warn(f"updates are not compiled, and take longer: {error}", stacklevel=2)
             return None
         finally:
             agent.load_state_dict(before)

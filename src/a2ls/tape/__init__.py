@@ -2,7 +2,7 @@
 
 A layer of a few hundred units keeps a processor busy for some microseconds, and PyTorch needs about as long to find out
 what is to be done. A `Tape` records the operations of a function once, with the addresses of their tensors, and plays
-them from then on in one compiled function: the same numbers but for rounding, in three quarters of the time.
+them from then on in one compiled function: the same numbers but for rounding, in seven tenths of the time.
 
 - `_recording`: the operations, seen where PyTorch dispatches them, so that functions need not know about tapes.
 - `_placing`: where intermediate results lie in memory.
