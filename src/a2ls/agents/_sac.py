@@ -187,14 +187,19 @@ class SAC(nn.Module):
         return metrics
 
     def _learn(self, views: Transitions, sequences: Sequences | None) -> Figures:
+        actor_is_due, targets_are_due = self._due()
         figures = self._update_critic(views)
-        if self.updates % self.config.actor_every == 0:
+        if actor_is_due:
             figures |= self._update_actor(views.observations[: len(views.rewards) // self.config.augmented_views])
-        if self.updates % self.config.target_every == 0:
+        if targets_are_due:
             self._move_targets()
         if sequences is not None and self.auxiliary is not None:
             figures |= self._update_auxiliary(self.auxiliary, sequences)
         return figures
+
+    def _due(self) -> tuple[bool, bool]:
+        """Whether this update steps the actor, and whether it moves the targets."""
+        return self.updates % self.config.actor_every == 0, self.updates % self.config.target_every == 0
 
     def _play(self, views: Transitions, sequences: Sequences | None) -> Metrics:
         """Do the same from a tape."""
@@ -208,8 +213,7 @@ class SAC(nn.Module):
                 return self._learn(batch, None)
             return self._learn(batch, self.auxiliary.from_selected(inputs[len(transitions) :]))
 
-        due = self.updates % self.config.actor_every == 0, self.updates % self.config.target_every == 0
-        figures, writes = self._taped_updates.call(self, due, learn, transitions + selected)
+        figures, writes = self._taped_updates.call(self, self._due(), learn, transitions + selected)
         return {name: FigureOfUpdate(figure, writes) for name, figure in figures.items()}
 
     def views(self, batch: Transitions) -> Transitions:
@@ -266,6 +270,7 @@ class SAC(nn.Module):
         values, critic_trace = self.critic.trace(features, draw.actions)
         # The actor's loss is the mean of temperature * log-probability - the smaller value.
         smaller = values.amin(dim=0)
+        # Each sample's share goes to the critic with the smaller value, the first where the second is above it.
         shares = torch.full_like(smaller, -1 / len(smaller))
         of_first = relu_gradient(shares, values[1] - values[0])
         of_values = torch.cat([of_first, shares - of_first]).view(2, -1)
