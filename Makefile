@@ -22,7 +22,7 @@ $(INSTALLED): pyproject.toml constraints.txt scripts/system-libraries
 	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@echo 'Compiling updates (once, about 20 seconds)'
-	@$(BIN)/python -c 'from a2ls import tape; tape.prepare()'
+	@$(BIN)/python -c 'from a2ls import recorder; recorder.prepare()'
 	@touch $@
 
 quickstart: $(INSTALLED)  ## A small search of some minutes, from random losses to the best one found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -14,9 +15,10 @@ from matrix_products import DENSE_WIDTH, PREDICTOR_HIDDEN, UPDATES_PER_PAIR, Siz
 from measuring import Contestant
 from numpy.typing import NDArray
 
-from a2ls.agents import SAC, SACConfig
+from a2ls.agents import SAC, SACConfig, sac_preset
+from a2ls.recorder import Recorded
 from a2ls.space import Loss
-from a2ls.training import Replay, SequenceNeeds, preset
+from a2ls.training import PresetName, Replay, SequenceNeeds, preset
 
 TRANSITIONS = 100_000
 IMAGE_TRANSITIONS = 5_000
@@ -24,6 +26,7 @@ IMAGE_TRANSITIONS = 5_000
 EPISODE = 250
 """Decisions in an episode: the 1000 steps of the DeepMind Control Suite with an action repeat of 4."""
 LEARNING_RATE = 1e-3
+_IMAGES: PresetName = "paper-image-search"
 
 Vectors = NDArray[np.float32]
 
@@ -50,35 +53,44 @@ class RandomData:
         )
 
 
-def our_sac(
-    sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None, *, compiled: bool = True
-) -> Contestant:
+Way = Literal["recorder", "pytorch", "torch.compile"]
+"""How updates are run."""
+
+
+def our_sac(sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None, way: Way = "recorder") -> Contestant:
     """A pair of updates of our agent on vectors."""
-    config = SACConfig(
-        hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN, compiled=compiled
-    )
-    agent = SAC(sizes.observation, sizes.action, config, loss)
+    config = SACConfig(hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
+    agent = SAC((sizes.observation,), _actions(sizes.action), config, loss)
     if agent.encoder.feature_dim != sizes.observation + DENSE_WIDTH:
         raise RuntimeError(f"the encoder has {agent.encoder.feature_dim} features, which is not what is benchmarked")
-    return updates(name, agent, _filled_replay(sizes, data), sizes.batch)
+    return updates(name, agent, _filled_replay(sizes, data), sizes.batch, way)
 
 
-def updates(name: str, agent: SAC, replay: Replay, batch_size: int) -> Contestant:
+def updates(name: str, agent: SAC, replay: Replay, batch_size: int, way: Way = "pytorch") -> Contestant:
     """A pair of updates, sampling included, as a training does them."""
+    update: Callable[..., Any] = agent.update
+    if way == "recorder":
+        update = Recorded(agent.update, state=agent)
+    elif way == "torch.compile":
+        update = torch.compile(agent.update)
     needs = None if agent.auxiliary is None else SequenceNeeds(agent.auxiliary.loss)
     rng = np.random.default_rng(0)
 
     def run() -> None:
-        for _ in range(UPDATES_PER_PAIR):
+        for number in range(UPDATES_PER_PAIR):
             batch = replay.sample_transitions(batch_size, rng)
             sequences = None if needs is None else replay.sample_sequences(batch_size, needs, rng)
-            agent.update(batch, sequences)
+            update(batch, sequences, **agent.schedule(number))
 
     return Contestant(name, run, UPDATES_PER_PAIR)
 
 
+def _actions(size: int) -> spaces.Box[np.float32]:
+    return spaces.Box(-1, 1, (size,), np.float32)
+
+
 def _filled_replay(sizes: Sizes, data: RandomData) -> Replay:
-    replay = Replay(len(data.actions), sizes.observation, sizes.action, torch.device("cpu"))
+    replay = Replay(len(data.actions), (sizes.observation,), _actions(sizes.action), torch.device("cpu"))
     for i in range(len(data.actions)):
         replay.add(
             data.observations[i],
@@ -93,18 +105,18 @@ def _filled_replay(sizes: Sizes, data: RandomData) -> Replay:
 
 def pixel_agent(sizes: PixelSizes, loss: Loss | None = None) -> SAC:
     """Our agent on images, as in the preset of the paper's search on images but for the sizes."""
-    settings = preset("paper-image-search").agent
+    settings = sac_preset(_IMAGES, None)
     if settings.encoder_layers != LAYERS:
         raise RuntimeError(f"the encoder has {settings.encoder_layers} layers, which is not what is benchmarked")
     config = replace(settings, hidden=sizes.hidden, filters=sizes.filters, image_size=sizes.image_size)
-    return SAC(_image_shape(sizes), sizes.action, config, loss)
+    return SAC(_image_shape(sizes), _actions(sizes.action), config, loss)
 
 
 def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Replay:
     """A replay memory full of noise. Nothing that reads it changes it, so one serves all."""
     rng = np.random.default_rng(0)
     shape = _image_shape(sizes)
-    replay = Replay(transitions, shape, sizes.action, torch.device("cpu"))
+    replay = Replay(transitions, shape, _actions(sizes.action), torch.device("cpu"))
     before = rng.integers(256, size=shape, dtype=np.uint8)
     for i in range(transitions):
         after = rng.integers(256, size=shape, dtype=np.uint8)
@@ -116,8 +128,8 @@ def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Rep
 
 def _image_shape(sizes: PixelSizes) -> tuple[int, int, int]:
     """Of what the replay memory holds: larger than what the encoder sees, in the proportion of the preset."""
-    config = preset("paper-image-search")
-    side = config.environment.frame_size * sizes.image_size // config.agent.image_size
+    frame_size, seen = preset(_IMAGES).environment.frame_size, sac_preset(_IMAGES, None).image_size
+    side = frame_size * sizes.image_size // seen
     return CHANNELS, side, side
 
 
@@ -161,4 +173,4 @@ class _Spaces(gymnasium.Env[Vectors, Vectors]):
 
     def __init__(self, sizes: Sizes) -> None:
         self.observation_space = spaces.Box(-np.inf, np.inf, (sizes.observation,), np.float32)
-        self.action_space = spaces.Box(-1, 1, (sizes.action,), np.float32)
+        self.action_space = _actions(sizes.action)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from measuring import Contestant, Timing, cpu_name, time_in_turn
 from numpy.typing import NDArray
 from rich.console import Console
@@ -108,7 +109,7 @@ def fill(sizes: Sizes) -> tuple[Replay, list[Filling]]:
     total = round(WRAPPED * sizes.capacity)
     moments = {max(1, sizes.capacity // 10): "a tenth", sizes.capacity: "full", total: "wrapped"}
     before = resident_bytes()
-    replay = Replay(sizes.capacity, sizes.image, ACTIONS, torch.device("cpu"))
+    replay = Replay(sizes.capacity, sizes.image, Box(-1, 1, (ACTIONS,)), torch.device("cpu"))
     fillings = [Filling("before", before, 0), Filling("empty", resident_bytes(), 0)]
     transitions = random_transitions(sizes, total)
     for transition in track(transitions, "filling", total, console=Console(stderr=True), transient=True):

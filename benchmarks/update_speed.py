@@ -4,7 +4,8 @@ Times, in one run and in turn, for the sizes of Cheetah-Run (17 observations, 6 
 
   SAC                the agent of A2LS without an auxiliary loss, sampling included
   SAC + A2-winner    the same with the paper's winner, its sequences included
-  ... by PyTorch     that again with compiled=False
+  ... by PyTorch     that again without the recorder
+  ... torch.compile  that again compiled by PyTorch itself, with --torch-compile: it takes minutes to begin
   Stable-Baselines3  its SAC with the same hidden layers and batch, sampling included
   bound              only the matrix products that such an update cannot do without
 
@@ -56,7 +57,7 @@ from a2ls.space import named_loss
 from a2ls.training import prepare_process
 
 BASELINE = "Stable-Baselines3 SAC"
-UNCOMPILED = "... by PyTorch"
+BY_PYTORCH, BY_TORCH_COMPILE = "... by PyTorch", "... torch.compile"
 SQUARE = "1024 square product"
 
 BASELINE_NOTE = (
@@ -68,6 +69,7 @@ examples:
   python benchmarks/update_speed.py                           both sizes, about two minutes
   python benchmarks/update_speed.py --sizes 256x128           the size of the preset `fast`
   python benchmarks/update_speed.py --rounds 5                a quick look
+  python benchmarks/update_speed.py --torch-compile           beside PyTorch's own compiler
   python benchmarks/update_speed.py --json update_speed.json  keep all figures
   python benchmarks/update_speed.py --pixels                  the preset `paper-image-search` with two threads
   python benchmarks/update_speed.py --pixels --sizes 256x64 --image-size 48 --filters 16 --threads 1
@@ -87,11 +89,11 @@ GOALS = {
 }
 
 
-def measure(sizes: Sizes, *, rounds: int | None, seconds: float) -> Result:
+def measure(sizes: Sizes, *, rounds: int | None, seconds: float, torch_compile: bool = False) -> Result:
     """Time all contestants at one size; without Stable-Baselines3 where that is not installed."""
     title = f"hidden {sizes.hidden}, batch {sizes.batch}"
     with Console(stderr=True).status(f"{title}: filling replay memories"):
-        agents = _agents(sizes)
+        agents = _agents(sizes, torch_compile=torch_compile)
         gflop = {agent.name: count_flops(agent) / 1e9 for agent in agents}
         products = {PLAIN_BOUND: pair_products(sizes), WINNER_BOUND: pair_products(sizes, named_loss("a2-winner"))}
         bounds = [Contestant(name, prepare(those), UPDATES_PER_PAIR) for name, those in products.items()]
@@ -103,14 +105,16 @@ def measure(sizes: Sizes, *, rounds: int | None, seconds: float) -> Result:
     return {name: Row(timing, gflop[name]) for name, timing in timings.items()}
 
 
-def _agents(sizes: Sizes) -> list[Contestant]:
+def _agents(sizes: Sizes, *, torch_compile: bool) -> list[Contestant]:
     data = RandomData.draw(sizes)
     winner = named_loss("a2-winner")
     agents = [
         our_sac(sizes, data, PLAIN),
         our_sac(sizes, data, WINNER, winner),
-        our_sac(sizes, data, UNCOMPILED, winner, compiled=False),
+        our_sac(sizes, data, BY_PYTORCH, winner, "pytorch"),
     ]
+    if torch_compile:
+        agents.append(our_sac(sizes, data, BY_TORCH_COMPILE, winner, "torch.compile"))
     try:
         agents.append(stable_baselines_sac(sizes, data, BASELINE))
     except ImportError as error:
@@ -219,6 +223,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help=f"threads of PyTorch (default: {VECTOR_THREADS}; with --pixels {PIXEL_THREADS})",
     )
+    made.add_argument("--torch-compile", action="store_true", help="also time an update compiled by torch.compile")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     pixels = made.add_argument_group("images")
     pixels.add_argument("--pixels", action="store_true", help="updates on images in place of vectors")
@@ -251,7 +256,9 @@ def run_vectors(sizes: list[Sizes], threads: int, arguments: argparse.Namespace,
     """Measure and print; returns all figures."""
     results: dict[Sizes, Result] = {}
     for each in sizes:
-        result = results[each] = measure(each, rounds=arguments.rounds, seconds=arguments.seconds)
+        result = results[each] = measure(
+            each, rounds=arguments.rounds, seconds=arguments.seconds, torch_compile=arguments.torch_compile
+        )
         console.print()
         console.print(table(each, result))
         goal = GOALS.get(str(each))

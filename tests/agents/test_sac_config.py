@@ -1,19 +1,21 @@
-"""Settings of the agent that cannot be meant."""
+"""Settings of the agent that cannot be meant, and those of presets."""
 
 import pytest
 
-from a2ls.agents import SAC, SACConfig
+from a2ls._errors import BadInput
+from a2ls.agents import SACConfig
+from a2ls.agents._sac_config import sac_preset
 
 
 @pytest.mark.parametrize(
     "setting",
     [
-        {"hidden": 0},
-        {"predictor_hidden": 0},
-        {"actor_every": 0},
+        *({name: 0} for name in ("hidden", "predictor_hidden", "actor_every", "filters", "image_size")),
         {"target_every": -1},
+        {"augmented_views": 0},
         {"learning_rate": 0.0},
         {"learning_rate": float("nan")},
+        {"predictor_learning_rate": -1.0},
         {"encoder_learning_rate": 0.0},
         {"temperature_learning_rate": -1e-3},
         {"initial_temperature": 0.0},
@@ -29,10 +31,46 @@ from a2ls.agents import SAC, SACConfig
 )
 def test_a_wrong_setting_is_refused_with_its_name_and_value(setting):
     ((name, value),) = setting.items()
-    with pytest.raises(ValueError, match=f"^{name} is {value}, but must"):
+    with pytest.raises(BadInput, match=f"^{name} is {value}, but must"):
         SACConfig(**setting)
 
 
-def test_an_unknown_encoder_is_refused():
-    with pytest.raises(ValueError, match="'transformer'"):
-        SAC(3, 1, SACConfig(encoder="transformer"))
+def test_settings_that_do_not_go_together_are_refused():
+    with pytest.raises(BadInput, match=r"^encoder_layers is 7, but must be from 1 to 6 for conv"):
+        SACConfig(encoder="conv", encoder_layers=7)
+    with pytest.raises(BadInput, match="augmented_views is 2, but without augmentation all are the same"):
+        SACConfig(augmented_views=2)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "hint"), [("dens", "did you mean dense?"), ("xyz", "allowed are dense, mlp, identity, conv")]
+)
+def test_an_unknown_encoder_gets_the_nearest_or_all_there_are(encoder, hint):
+    with pytest.raises(BadInput) as caught:
+        SACConfig(encoder=encoder)
+    assert str(caught.value) == f"encoder is {encoder!r}: {hint}, or module:function of your own"
+
+
+def test_encoders_are_for_images_or_for_vectors_and_one_s_own_for_either():
+    suits = {"conv": [True], "dense": [False], "mlp": [False], "identity": [False], "mine:encoder": [True, False]}
+    for encoder, allowed in suits.items():
+        config = SACConfig(encoder=encoder)
+        assert config.trains_encoder == (encoder != "identity")
+        for pixels in (True, False):
+            if pixels in allowed:
+                config.require_observations(pixels=pixels)
+            else:
+                with pytest.raises(BadInput, match=f"encoder is '{encoder}', but the agent sees "):
+                    config.require_observations(pixels=pixels)
+
+
+def test_small_presets_differ_from_those_of_the_paper_in_their_sizes_alone():
+    vectors, images = sac_preset("paper-vector", None), sac_preset("paper-image-search", "cheetah-run")
+    assert vectors == SACConfig()
+    sizes = {"fast": (256, 32, 84), "quick": (128, 32, 84), "fast-image": (256, 16, 36), "quick-image": (128, 8, 36)}
+    for name, (hidden, filters, image_size) in sizes.items():
+        paper = images if name.endswith("image") else vectors
+        expected = vars(paper) | {"hidden": hidden, "filters": filters, "image_size": image_size}
+        assert vars(sac_preset(name, "cheetah-run")) == expected
+    assert sac_preset("paper-vector", "cheetah-run").learning_rate == 2e-4
+    assert (images.encoder, images.actor_encoder, images.augmentation) == ("conv", "shared", "crop")

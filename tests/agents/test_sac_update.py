@@ -1,417 +1,257 @@
-"""One update of SAC against the same update written out with plain torch, and what each of its steps may touch."""
+"""Updates of SAC against the same updates written out, what each step may touch, and going on from a state."""
 
 import io
 import math
 
 import pytest
 import torch
-from torch.distributions import Normal, TransformedDistribution
-from torch.distributions.transforms import TanhTransform
-
-from a2ls.agents import SAC, SACConfig, Transitions
-from a2ls.auxiliary import Sequences
-from a2ls.space import OPERATORS, Loss, named_loss
-
-OBSERVATION, ACTION, BATCH = 4, 2, 12
-SMALL = SACConfig(
-    hidden=16,
-    predictor_hidden=8,
-    learning_rate=3e-3,
-    predictor_learning_rate=4e-3,
-    encoder_learning_rate=8e-3,
-    temperature_learning_rate=2e-2,
+from sac_reference import Reference
+from small_agents import (
+    ACTION,
+    CURL,
+    WINNER,
+    changed,
+    images,
+    learn,
+    make_agent,
+    part,
+    pixel_agent,
+    sequences,
+    snapshot,
+    transitions,
+    vectors,
 )
-WINNER = named_loss("a2-winner")
+from torch import nn
+
+from a2ls._errors import BadInput
+from a2ls.agents import Agent, move_towards, optimizer_step
+from a2ls.space import OPERATORS, Loss
+
+# Of each kind several, on both sides.
+MANY = Loss.parse("s0 a0 r0 s2 -> s1 r1 a2 s3")
+BILINEAR = Loss.parse("s0 a0 -> s1 | bilinear +neg")
+CASES = [
+    (make_agent, Loss(MANY.horizon, MANY.source, MANY.target, operator), {"actor_encoder": actor_encoder})
+    for operator in OPERATORS
+    for actor_encoder in ("own", "shared")
+] + [
+    (make_agent, None, {}),
+    (make_agent, WINNER, {"auxiliary_weight": 0.3}),
+    (make_agent, WINNER, {"predictor": "released", "encoder": "mlp", "encoder_layers": 2}),
+    (make_agent, WINNER, {"encoder": "dense", "encoder_layers": 3, "discount": 0.5, "initial_temperature": 0.7}),
+    (make_agent, WINNER, {"encoder": "identity", "actor_encoder": "shared"}),
+    (make_agent, None, {"encoder": "identity", "actor_every": 1, "target_every": 3}),
+    (make_agent, MANY, {"augmentation": "scale", "critic_tau": 0.4, "encoder_tau": 0.3}),
+    (make_agent, WINNER, {"augmentation": "noise", "augmented_views": 2, "actor_encoder": "shared"}),
+    (pixel_agent, WINNER, {}),
+    (pixel_agent, CURL, {}),
+    (pixel_agent, MANY, {"augmentation": "translate", "image_size": 18}),
+    (pixel_agent, None, {"augmentation": "shift", "augmented_views": 2}),
+    (pixel_agent, WINNER, {"augmented_views": 3}),
+    (pixel_agent, CURL, {"augmentation": "none", "actor_encoder": "own"}),
+]  # fmt: skip
 
 
-@pytest.fixture
-def _double():
-    """All in float64, so that a comparison after several Adam steps is one of formulas and not of rounding."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+def case_id(value):
+    return value.__name__ if callable(value) else str(value)
 
 
-def make_agent(loss=WINNER, seed=0, **settings):
-    return SAC(OBSERVATION, ACTION, SACConfig(**{**vars(SMALL), **settings}), loss, seed=seed)
-
-
-def transitions(seed=0, **changes):
-    generator = torch.Generator().manual_seed(seed)
-    fields = {
-        "observations": torch.randn(BATCH, OBSERVATION, generator=generator),
-        "actions": torch.rand(BATCH, ACTION, generator=generator) * 2 - 1,
-        "rewards": torch.randn(BATCH, generator=generator),
-        "next_observations": torch.randn(BATCH, OBSERVATION, generator=generator),
-        "continues": (torch.rand(BATCH, generator=generator) > 0.3).to(torch.get_default_dtype()),
-    }
-    return Transitions(**{**fields, **changes})
-
-
-def sequences(seed=0):
-    generator = torch.Generator().manual_seed(1000 + seed)
-    return Sequences(
-        torch.randn(4, BATCH, OBSERVATION, generator=generator),
-        torch.randn(4, BATCH, ACTION, generator=generator),
-        torch.randn(4, BATCH, generator=generator),
-    )
-
-
-def snapshot(agent):
-    return {name: p.detach().clone() for name, p in agent.named_parameters()}
-
-
-def part(name):
-    """The network of a parameter; the actor's encoder is two, since its head alone is the actor's to train."""
-    return ".".join(name.split(".")[: 2 if name.startswith("actor_encoder") else 1])
-
-
-def changed(before, after):
-    """The networks of which any parameter is not as it was."""
-    return {part(name) for name in before if not torch.equal(before[name], after[name])}
-
-
-class Reference:
-    """SAC with A2-winner on a one-layer DenseMLP, from the agent's weights but in formulas of its own."""
-
-    def __init__(self, agent):
-        self.p = {name: value.requires_grad_() for name, value in snapshot(agent).items()}
-        self.config = agent.config
-        self.actor_body = {"own": "actor_encoder", "shared": "encoder"}[agent.config.actor_encoder]
-        self.generator = torch.Generator()
-        self.generator.set_state(agent.generator.get_state())
-        rate = agent.config.learning_rate
-        encoder, auxiliary = self.named("encoder."), self.named("auxiliary.")
-        self.critic_adam = torch.optim.Adam([*encoder, *self.named("critic.")], rate, betas=(0.9, 0.999))
-        self.actor_adam = torch.optim.Adam([*self.named("actor."), *self.named("actor_encoder.head.")], rate)
-        self.temperature_adam = torch.optim.Adam(
-            [self.p["log_temperature"]], agent.config.temperature_learning_rate, betas=(0.5, 0.999)
-        )
-        # As in the published code: one Adam steps encoder and predictor, another of the same rate the encoder again.
-        rate = agent.config.predictor_learning_rate
-        self.auxiliary_adams = [torch.optim.Adam([*encoder, *auxiliary], rate), torch.optim.Adam(encoder, rate)]
-        self.updates = 0
-        self.metrics = {}
-
-    def named(self, prefix):
-        return [value for name, value in self.p.items() if name.startswith(prefix)]
-
-    def body(self, name, x):
-        p = self.p
-        return torch.cat(
-            [x, (x @ p[f"{name}.body.layers.0.weight"].T + p[f"{name}.body.layers.0.bias"]).clamp(min=0)], 1
-        )
-
-    def head(self, name, x):
-        p = self.p
-        x = x @ p[f"{name}.linear.weight"].T + p[f"{name}.linear.bias"]
-        x = (x - x.mean(1, keepdim=True)) / (x.var(1, unbiased=False, keepdim=True) + 1e-5).sqrt()
-        return x * p[f"{name}.norm.weight"] + p[f"{name}.norm.bias"]
-
-    def encode(self, name, x):
-        return self.head(f"{name}.head", self.body(name, x))
-
-    def mlp(self, name, layers, x):
-        for layer in layers:
-            if layer != layers[0]:
-                x = x.clamp(min=0)
-            x = x @ self.p[f"{name}.{layer}.weight"].T + self.p[f"{name}.{layer}.bias"]
-        return x
-
-    def q(self, name, i, features, actions):
-        x = torch.cat([features, actions], 1)
-        for layer in ("first", "second", "last"):
-            if layer != "first":
-                x = x.clamp(min=0)
-            x = x @ self.p[f"{name}.{layer}.weight"][i] + self.p[f"{name}.{layer}.bias"][i]
-        return x[:, 0]
-
-    def policy(self, observations):
-        """An action and its log-probability; the body is a constant for the actor."""
-        features = self.head("actor_encoder.head", self.body(self.actor_body, observations).detach())
-        mean, log_std = self.mlp("actor.layers", (0, 1, 2), features).chunk(2, dim=1)
-        std = (-10 + 6 * (log_std.tanh() + 1)).exp()
-        noise = torch.randn(BATCH, ACTION, generator=self.generator)
-        action = (mean + std * noise).tanh()
-        return action, TransformedDistribution(Normal(mean, std), TanhTransform(cache_size=0)).log_prob(action).sum(1)
-
-    def update(self, batch, sequence):
-        p, alpha = self.p, self.p["log_temperature"].exp()
-        # Critics: r + gamma (min Q'(s', a') - alpha log pi(a'|s')).
-        next_actions, log_probability = self.policy(batch.next_observations)
-        next_features = self.encode("target_encoder", batch.next_observations)
-        next_q = torch.minimum(*(self.q("target_critic", i, next_features, next_actions) for i in range(2)))
-        target = batch.rewards + self.config.discount * batch.continues * (next_q - alpha * log_probability)
-        features = self.encode("encoder", batch.observations)
-        errors = [(self.q("critic", i, features, batch.actions) - target.detach()).square().mean() for i in range(2)]
-        self.metrics = {"critic_loss": self.step(self.critic_adam, errors[0] + errors[1])}
-        if self.updates % 2 == 0:
-            actions, log_probability = self.policy(batch.observations)
-            features = self.encode("encoder", batch.observations).detach()
-            q = torch.minimum(*(self.q("critic", i, features, actions) for i in range(2)))
-            actor_loss = self.step(self.actor_adam, (alpha.detach() * log_probability - q).mean())
-            self.metrics |= {"actor_loss": actor_loss, "entropy": -log_probability.mean().item()}
-            self.metrics["temperature"] = alpha.item()
-            # The temperature falls where the entropy is above minus the number of actions.
-            self.step(self.temperature_adam, (p["log_temperature"].exp() * (-log_probability + ACTION).detach()).mean())
-            for name, value in p.items():
-                if name.startswith("target_"):
-                    tau = 0.01 if name.startswith("target_critic") else 0.05
-                    value.data = tau * p[name.removeprefix("target_")].data + (1 - tau) * value.data
-        if sequence is not None:
-            s, a, r = sequence.states, sequence.actions, sequence.rewards
-            source = torch.cat([self.encode("encoder", s[1]), a[1], a[2], a[3]], 1)
-            y_hat = [r[0][:, None], r[1][:, None], *(self.encode("target_encoder", s[i]).detach() for i in (2, 3))]
-            error = self.mlp("auxiliary.predictor.layers", (0, 1), source) - torch.cat(y_hat, 1)
-            self.metrics["auxiliary_loss"] = error.square().mean().item()
-            self.step(self.auxiliary_adams[0], self.config.auxiliary_weight * error.square().mean())
-            self.auxiliary_adams[1].step()
-        self.updates += 1
-
-    def step(self, optimizer, loss):
-        for value in self.p.values():
-            value.grad = None
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+def observed_by(make):
+    return images if make is pixel_agent else vectors
 
 
 @pytest.mark.usefixtures("_double")
-@pytest.mark.parametrize("actor_encoder", ["own", "shared"])
-@pytest.mark.parametrize(("loss", "weight"), [(WINNER, 1.0), (WINNER, 0.3), (None, 1.0)], ids=str)
-def test_updates_are_those_of_plain_torch(loss, weight, actor_encoder):
-    agent = make_agent(loss, auxiliary_weight=weight, actor_encoder=actor_encoder)
-    reference = Reference(agent)
-    start = snapshot(agent)
+@pytest.mark.parametrize(("make", "loss", "settings"), CASES, ids=case_id)
+def test_updates_are_those_of_the_reference(make, loss, settings):
+    agent, observed = make(loss, **settings), observed_by(make)
+    reference, start, expected, metrics = Reference(agent), snapshot(agent), [], []
     for i in range(5):
-        sequence = None if loss is None else sequences(i)
-        metrics = agent.update(transitions(i), sequence)
-        reference.update(transitions(i), sequence)
-        assert {name: figure().item() for name, figure in metrics.items() if name != "value"} == pytest.approx(
-            reference.metrics
-        )
+        metrics += learn(agent, i, i + 1, loss, observed)
+        expected.append(reference.update(transitions(i, observed), sequences(loss, i, observed), **agent.schedule(i)))
         for name, value in snapshot(agent).items():
-            torch.testing.assert_close(
-                value, reference.p[name].detach(), rtol=1e-7, atol=1e-9, msg=f"{name}, update {i}"
-            )
+            wanted = reference.p[name].detach()
+            torch.testing.assert_close(value, wanted, rtol=1e-9, atol=1e-9, msg=f"{name} after update {i}")
+    # Looked at only now: the metrics of an update stay what they were.
+    for mine, theirs in zip(metrics, expected, strict=True):
+        assert {name: value.item() for name, value in mine.items()} == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+        assert not any(value.requires_grad or value.shape for value in mine.values())
+    assert torch.equal(agent.generator.get_state(), reference.generator.get_state())
     # Layers of its own below the actor's head stay as they were initialised.
-    assert changed(start, snapshot(agent)) == {part(name) for name in start} - {"actor_encoder.body"}
+    assert changed(start, snapshot(agent)) == {part(name) for name in start} - {"actor_body"}
+    obs = observed(3, 7)
+    mean, std = reference.gaussian(agent.augmentation.plain(obs))
+    noise = torch.randn(3, ACTION, generator=reference.generator)
+    torch.testing.assert_close(agent.act(obs, deterministic=True), mean.tanh().detach())
+    torch.testing.assert_close(agent.act(obs, deterministic=False), (mean + std * noise).tanh().detach())
 
 
-def test_an_odd_update_trains_critic_and_encoder_alone():
-    agent = make_agent()
-    agent.updates = 1
-    before = snapshot(agent)
-    agent.update(transitions())
-    assert changed(before, snapshot(agent)) == {"encoder", "critic"}
-
-
-def test_the_actors_step_trains_neither_critic_nor_encoder():
-    even, odd = make_agent(), make_agent()
-    odd.updates = 1
-    even.update(transitions())
-    odd.update(transitions())
-    assert changed(snapshot(odd), snapshot(even)) == {
-        "actor", "actor_encoder.head", "log_temperature", "target_critic", "target_encoder",
-    }  # fmt: skip
-
-
-def test_the_auxiliary_step_trains_encoder_and_predictor_alone():
-    with_sequences, without = make_agent(), make_agent()
-    for agent, given in ((with_sequences, sequences()), (without, None)):
-        agent.update(transitions(), given)
-    assert changed(snapshot(without), snapshot(with_sequences)) == {"encoder", "auxiliary"}
-    before = snapshot(without)
-    assert changed(snapshot(make_agent()), before) == {
-        "actor", "actor_encoder.head", "critic", "encoder", "log_temperature", "target_critic", "target_encoder",
-    }  # fmt: skip
-
-
-def test_no_gradient_is_left_over_for_the_next_update():
-    agent = make_agent()
-    agent.update(transitions(), sequences())
-    assert all(parameter.grad is None for parameter in agent.parameters())
-
-
-def test_targets_start_as_copies_and_move_every_second_update_only():
-    agent = make_agent()
-    pairs = {name: name.removeprefix("target_") for name in snapshot(agent) if name.startswith("target_")}
-    start = snapshot(agent)
-    assert all(torch.equal(start[target], start[source]) for target, source in pairs.items())
-    moved = []
-    for i in range(6):
+@pytest.mark.parametrize("actor_encoder", ["own", "shared"])
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [
+        (make_agent, {}),
+        (make_agent, {"encoder": "mlp", "encoder_layers": 4}),
+        (make_agent, {"encoder": "identity"}),
+        (pixel_agent, {}),
+    ],
+    ids=case_id,
+)
+def test_each_step_trains_every_parameter_of_its_networks_and_leaves_no_gradient(make, settings, actor_encoder):
+    observed = observed_by(make)
+    batch, given = transitions(0, observed), sequences(BILINEAR, 0, observed)
+    for step, networks in [
+        (lambda agent: agent.update_critic(agent.views(batch)), {"encoder", "critic"}),
+        (lambda agent: agent.update_actor(agent.views(batch).obs), {"actor.head", "actor.net", "log_alpha"}),
+        (lambda agent: agent.update_auxiliary(given), {"encoder", "auxiliary"}),
+    ]:
+        agent = make(BILINEAR, actor_encoder=actor_encoder, **settings)
+        with torch.no_grad():  # Away from the symmetric start, at which some gradients vanish.
+            for parameter in agent.parameters():
+                parameter.add_(torch.linspace(-0.1, 0.1, parameter.numel()).view(parameter.shape))
         before = snapshot(agent)
-        agent.update(transitions(i))
-        moved.append(bool(changed(before, snapshot(agent)) & {"target_critic", "target_encoder"}))
-    assert moved == [True, False] * 3
+        step(agent)
+        after, wanted = snapshot(agent), {name for name in before if part(name) in networks}
+        assert {name for name in before if not torch.equal(before[name], after[name])} == wanted
+        assert all(p.grad is None for p in agent.parameters())
 
 
-def test_actor_and_targets_have_intervals_of_their_own():
-    agent, seen = make_agent(None, actor_every=3, target_every=4), []
-    for i in range(8):
-        before = snapshot(agent)
-        agent.update(transitions(i))
-        after = changed(before, snapshot(agent))
-        seen.append(("actor" in after, "target_critic" in after))
-    assert seen == [(i % 3 == 0, i % 4 == 0) for i in range(8)]
+def test_the_parts_of_an_update_can_be_left_out():
+    start, parts = snapshot(make_agent()), {}
+    for actor in (False, True):
+        for targets in (False, True):
+            agent = make_agent()
+            metrics = agent.update(transitions(), actor=actor, targets=targets)
+            parts[actor, targets] = changed(start, snapshot(agent))
+            assert ("actor_loss" in metrics) == actor
+    critic, policy, target = (
+        {"encoder", "critic"}, {"actor.head", "actor.net", "log_alpha"}, {"target_encoder", "target_critic"},
+    )  # fmt: skip
+    assert parts == {
+        (False, False): critic,
+        (True, False): critic | policy,
+        (False, True): critic | target,
+        (True, True): critic | policy | target,
+    }
+    schedule = make_agent(actor_every=3, target_every=4).schedule
+    assert [schedule(i) for i in range(12)] == [{"actor": i % 3 == 0, "targets": i % 4 == 0} for i in range(12)]
+
+
+def test_an_optimizer_steps_down_its_own_gradient_and_no_other():
+    mine, other = (nn.Parameter(torch.tensor([2.0, -3.0])) for _ in range(2))
+    optimizer = torch.optim.SGD([mine], 0.1)
+    for _ in range(2):  # The gradient of the first step must not count in the second.
+        before = mine.detach().clone()
+        optimizer_step(optimizer, (mine * mine * other.square()).sum())
+        torch.testing.assert_close(mine.detach(), before - 0.1 * 2 * before * torch.tensor([4.0, 9.0]))
+    assert other.grad is None
+    source, target = nn.Linear(3, 2), nn.Linear(3, 2)
+    expected = [0.25 * a + 0.75 * b for a, b in zip(source.parameters(), target.parameters(), strict=True)]
+    kept = [parameter.clone() for parameter in source.parameters()]
+    move_towards(target, source, 0.25)
+    torch.testing.assert_close(list(target.parameters()), expected)
+    assert all(torch.equal(a, b) for a, b in zip(kept, source.parameters(), strict=True))
 
 
 @pytest.mark.parametrize(("log_std_input", "rises"), [(-3.0, True), (math.atanh(2 / 3), False)])
-def test_temperature_rises_where_entropy_is_below_minus_the_number_of_actions(log_std_input, rises):
+def test_alpha_rises_where_entropy_is_below_minus_the_number_of_actions(log_std_input, rises):
     # A standard deviation of about e^-10 has next to no entropy; one of 1, squashed, has 0.6 a dimension.
     agent = make_agent(None)
     with torch.no_grad():
-        last = agent.actor.layers[-1]
-        last.weight.zero_()
-        last.bias.copy_(torch.tensor([0.0] * ACTION + [log_std_input] * ACTION))
-    before = agent.log_temperature.item()
+        agent.actor.net[-1].weight.zero_()
+        agent.actor.net[-1].bias.copy_(torch.tensor([0.0] * ACTION + [log_std_input] * ACTION))
+    before = agent.log_alpha.item()
     assert before == pytest.approx(math.log(0.1))
-    metrics = agent.update(transitions())
-    assert (metrics["entropy"]().item() < -ACTION) == rises
-    assert (agent.log_temperature.item() > before) == rises
+    assert (agent.update(transitions())["entropy"].item() < -ACTION) == rises
+    assert (agent.log_alpha.item() > before) == rises
 
 
-def test_what_follows_the_end_of_a_task_does_not_count():
-    def values_after(continues, next_seed):
-        agent = make_agent(None)
-        following = transitions(next_seed).next_observations
-        for _ in range(2):  # Adam's first step is the same for all gradients of one sign.
-            agent.update(transitions(continues=torch.full((BATCH,), continues), next_observations=following))
-        return snapshot(agent)["critic.last.weight"]
-
-    assert torch.equal(values_after(0.0, 5), values_after(0.0, 6))
-    assert not torch.equal(values_after(1.0, 5), values_after(1.0, 6))
-
-
-def test_without_a_bootstrap_the_critics_learn_the_reward():
-    agent, batch = make_agent(None), transitions(continues=torch.zeros(BATCH))
-    for _ in range(400):
-        loss = agent.update(batch)["critic_loss"]().item()
-    assert loss < 1e-2
-    values = agent.critic(agent.encoder(batch.observations), batch.actions)
-    torch.testing.assert_close(values, batch.rewards.expand(2, -1), atol=0.2, rtol=0)
-
-
-@pytest.mark.parametrize("operator", OPERATORS, ids=str)
-def test_figures_do_not_change_until_somebody_looks(operator):
-    at_once, later = (make_agent(Loss.parse(f"s0 a0 -> s1 | {operator}"), compiled=False) for _ in range(2))
-    watched = [{name: figure() for name, figure in watch.items()} for watch in _updates(at_once)]
-    assert [{name: figure() for name, figure in watch.items()} for watch in list(_updates(later))] == watched
-    assert len(watched[0]) == 6
-
-
-@pytest.mark.parametrize("operator", OPERATORS, ids=str)
-def test_figures_of_compiled_updates_are_those_without_and_cannot_be_looked_at_too_late(operator):
-    loss = Loss.parse(f"s0 a0 -> s1 | {operator}")
-    compiled, plain = make_agent(loss), make_agent(loss, compiled=False)
-    earlier = {}
-    for figures, expected in zip(_updates(compiled), _updates(plain), strict=True):
-        shown = {name: figure().item() for name, figure in figures.items()}
-        assert shown == pytest.approx({name: figure().item() for name, figure in expected.items()}, rel=1e-4, abs=1e-5)
-        earlier.setdefault(len(figures), figures)
-    for figure in earlier[6].values():
-        with pytest.raises(RuntimeError, match="must be looked at before the next"):
-            figure()
-
-
-def test_the_value_is_the_mean_of_both_critics_before_their_step():
-    agent, batch = make_agent(None), transitions()
-    with torch.no_grad():
-        values = agent.critic(agent.encoder(batch.observations), batch.actions)
-    assert agent.update(batch)["value"]().item() == pytest.approx(values.mean().item())
-
-
-def _updates(agent):
-    return (agent.update(transitions(i), sequences(i)) for i in range(4))
-
-
-@pytest.mark.parametrize("loss", [WINNER, Loss.parse("s0 a0 -> s1 | bilinear +neg"), None], ids=str)
-@pytest.mark.parametrize(("predictor", "actor_encoder"), [("paper", "own"), ("released", "shared")])
-def test_a_restored_agent_goes_on_bit_for_bit(loss, predictor, actor_encoder):
-    agent, other = (make_agent(loss, s, predictor=predictor, actor_encoder=actor_encoder) for s in (0, 1))
-
-    def go_on(agent):
-        results = []
-        for i in range(3, 7):
-            metrics = agent.update(transitions(i), None if loss is None else sequences(i))
-            results += [figure() for figure in metrics.values()]
-            results.append(agent.act(transitions(i).observations, deterministic=False))
-        return [*results, *snapshot(agent).values(), *agent.buffers()]
-
-    for i in range(3):
-        agent.update(transitions(i), None if loss is None else sequences(i))
+@pytest.mark.parametrize(
+    ("make", "loss", "settings"),
+    [
+        (make_agent, BILINEAR, {}),
+        (make_agent, WINNER, {"predictor": "released", "actor_encoder": "shared", "augmentation": "noise"}),
+        (make_agent, None, {"encoder": "identity"}),
+        (pixel_agent, CURL, {}),
+        (pixel_agent, WINNER, {"augmentation": "shift", "augmented_views": 2, "actor_encoder": "own"}),
+    ],
+    ids=case_id,
+)
+@pytest.mark.parametrize("updates", [0, 3])
+def test_a_restored_agent_goes_on_bit_for_bit(make, loss, settings, updates):
+    agent, other, observed = make(loss, **settings), make(loss, seed=1, **settings), observed_by(make)
+    learn(agent, 0, updates, loss, observed)
+    learn(other, 0, 2, loss, observed)
     file = io.BytesIO()
     torch.save(agent.state_dict(), file)
     file.seek(0)
-    other.load_state_dict(torch.load(file))
-    assert other.updates == 3
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert (other.actor_body is other.encoder.body) == (other.config.actor_encoder == "shared")
+
+    def go_on(agent):
+        figures = [value for each in learn(agent, updates, updates + 3, loss, observed) for value in each.values()]
+        actions = agent.act(observed(), deterministic=False)
+        return [*figures, actions, *agent.parameters(), *agent.buffers(), agent.generator.get_state()]
+
     assert all(torch.equal(a, b) for a, b in zip(go_on(agent), go_on(other), strict=True))
 
 
-def test_the_seed_determines_weights_and_noise():
-    observations = transitions().observations
-    actions = [make_agent(seed=seed).act(observations, deterministic=False) for seed in (0, 0, 1)]
-    assert torch.equal(actions[0], actions[1])
-    assert not torch.equal(actions[0], actions[2])
-    assert changed(snapshot(make_agent(seed=0)), snapshot(make_agent(seed=0))) == set()
-    plain, auxiliary = snapshot(make_agent(None)), snapshot(make_agent(WINNER))
-    assert all(torch.equal(plain[name], auxiliary[name]) for name in plain)  # a loss leaves the rest as it is
+@pytest.mark.parametrize("make", [make_agent, pixel_agent])
+def test_the_seed_determines_weights_and_noise_and_the_global_generator_is_left_alone(make):
+    def learnt(seed, loss=BILINEAR):
+        agent = make(loss, seed=seed)
+        start, actions = snapshot(agent), agent.act(observed_by(make)(), deterministic=False)
+        learn(agent, 0, 2, loss, observed_by(make))
+        return start, [actions, *snapshot(agent).values()]
 
-
-def test_the_global_generator_is_left_alone():
-    torch.manual_seed(123)
+    torch.manual_seed(5)
     before = torch.get_rng_state()
-    agent = make_agent(Loss.parse("s0 a0 -> s1 | bilinear"))
-    agent.act(transitions().observations, deterministic=False)
-    agent.update(transitions(), sequences())
+    start, first = learnt(0)
     assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(6)
+    assert all(torch.equal(a, b) for a, b in zip(first, learnt(0)[1], strict=True))
+    assert not torch.equal(first[0], learnt(1)[1][0])
+    # A loss leaves the other networks as they are without.
+    assert changed(learnt(0, None)[0], start) == set()
 
 
-@pytest.mark.parametrize("actor_encoder", ["own", "shared"])
-def test_acting_is_the_reference_policy(actor_encoder):
-    agent, observations = make_agent(actor_encoder=actor_encoder), transitions().observations
-    agent.update(transitions(), sequences())
-    reference = Reference(agent)
-    features = reference.head("actor_encoder.head", reference.body(reference.actor_body, observations))
-    mean = reference.mlp("actor.layers", (0, 1, 2), features)[:, :ACTION].tanh()
-    torch.testing.assert_close(agent.act(observations, deterministic=True), mean.detach(), atol=1e-5, rtol=0)
-    sampled = reference.policy(observations)[0]
-    torch.testing.assert_close(agent.act(observations, deterministic=False), sampled.detach(), atol=1e-5, rtol=0)
-    assert not agent.act(observations, deterministic=True).requires_grad
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize(
+    ("make", "settings"), [(make_agent, {"augmentation": "noise"}), (pixel_agent, {})], ids=case_id
+)
+def test_the_value_loss_is_the_critics_loss_as_a_function_of_their_weights_alone(make, settings):
+    agent, batch = make(None, **settings), transitions(0, observed_by(make))
+    own, drawn = agent.generator.get_state(), torch.Generator().manual_seed(9)
+    networks, value = agent.value_loss(batch, drawn)
+    first = value()
+    assert torch.equal(own, agent.generator.get_state())
+    assert not torch.equal(drawn.get_state(), torch.Generator().manual_seed(9).get_state())
+    assert {id(p) for p in networks.parameters()} == {
+        id(p) for m in (agent.encoder, agent.critic) for p in m.parameters()
+    }
+    # It is what an update with the same noise reports as its loss.
+    agent.generator.set_state(torch.Generator().manual_seed(9).get_state())
+    reported = agent.update(batch, actor=False)["critic_loss"].item()
+    assert first.item() == pytest.approx(reported, rel=1e-12)
+    assert value().item() != pytest.approx(reported)
+    assert value().item() == value().item()
+    with torch.no_grad():  # Neither the targets nor the policy are of any matter any more.
+        kept = value().item()
+        for network in (agent.target_critic, agent.target_encoder, agent.actor):
+            for parameter in network.parameters():
+                parameter.add_(1.0)
+    assert value().item() == kept
+    with pytest.raises(BadInput, match="Agent has no value_loss"):
+        Agent().value_loss(batch, drawn)
 
 
-@pytest.mark.parametrize("loss", [WINNER, None], ids=str)
-def test_without_an_encoder_only_the_predictor_learns_from_the_auxiliary_loss(loss):
-    agent = make_agent(loss, encoder="identity")
-    assert not [name for name in snapshot(agent) if "encoder" in name or "head" in name]
-    before = snapshot(agent)
-    agent.update(transitions(), None if loss is None else sequences())
-    expected = {"actor", "critic", "target_critic", "log_temperature", "auxiliary"}
-    assert changed(before, snapshot(agent)) == (expected if loss else expected - {"auxiliary"})
-
-
-@pytest.mark.parametrize(("encoder", "layers"), [("mlp", 1), ("mlp", 4), ("dense", 4)])
-def test_every_encoder_learns(encoder, layers):
-    agent = make_agent(encoder=encoder, encoder_layers=layers)
-    before = snapshot(agent)
-    agent.update(transitions(), sequences())
-    after = snapshot(agent)
-    encoders = [name for name in before if name.startswith("encoder.")]
-    assert len(encoders) == 2 * layers + 4
-    assert all(not torch.equal(before[name], after[name]) for name in encoders)
-
-
-def test_a_shared_encoder_moves_the_policy_with_every_critic_step_and_an_own_one_never():
-    observations, moved = transitions().observations, {}
-    for kind in ("own", "shared"):
-        agent = make_agent(actor_encoder=kind)
-        agent.updates = 1  # no step of the actor
-        before = agent.act(observations, deterministic=True)
-        agent.update(transitions(), sequences())
-        moved[kind] = not torch.equal(before, agent.act(observations, deterministic=True))
-    assert moved == {"own": False, "shared": True}
+def test_what_is_not_finite_shows_in_the_metrics_and_the_weights():
+    agent, batch = make_agent(None), transitions()
+    batch.rewards[1] = float("nan")
+    assert agent.update(batch)["critic_loss"].isnan()
+    assert agent.critic.q1[-1].weight.isnan().any()
 
 
 def test_sequences_without_an_auxiliary_loss_are_refused():
     with pytest.raises(ValueError, match="without an auxiliary loss"):
-        make_agent(None).update(transitions(), sequences())
+        (agent := make_agent(None)).update(transitions(), sequences(WINNER))
+    assert changed(snapshot(agent), snapshot(make_agent(None))) == set()  # Before anything is learned.

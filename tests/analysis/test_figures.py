@@ -29,7 +29,7 @@ from a2ls.analysis.figures import (
 )
 from a2ls.analysis.figures import _style as style
 from a2ls.space import Loss
-from a2ls.training import BASELINES
+from a2ls.training import baseline_names
 from made_up_search import made_up_search
 
 REAL = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
@@ -158,7 +158,12 @@ def _contrast(first, second):
 
 @pytest.mark.parametrize("theme", BACKGROUNDS)
 def test_colours_stand_out_on_both_pages(theme):
-    own = {*ORIGIN_COLOURS.values(), *(style.baseline_line(name)["color"] for name in BASELINES), style.SKY, style.BLUE}
+    own = {
+        *ORIGIN_COLOURS.values(),
+        *(style.baseline_line(name)["color"] for name in baseline_names()),
+        style.SKY,
+        style.BLUE,
+    }
     assert min(_contrast(colour, BACKGROUNDS[theme]) for colour in own) >= 3
     template = theme_layout(theme)["template"]["layout"]
     assert _contrast(template["font"]["color"], BACKGROUNDS[theme]) > 7
@@ -182,8 +187,8 @@ def test_backgrounds_are_the_page_s_own(theme):
 
 
 def test_baselines_and_origins_look_different_from_each_other():
-    lines = [style.baseline_line(name) for name in BASELINES]
-    assert len({(line["color"], line["dash"]) for line in lines}) == len(BASELINES)
+    lines = [style.baseline_line(name) for name in baseline_names()]
+    assert len({(line["color"], line["dash"]) for line in lines}) == len(baseline_names())
     marks = [(style.origin_colour(origin), style.origin_symbol(origin)) for origin in ORIGIN_COLOURS]
     assert len({colour for colour, _ in marks}) == len({symbol for _, symbol in marks}) == len(ORIGIN_COLOURS)
 

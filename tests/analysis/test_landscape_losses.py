@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from small_agents import AGENTS, generator, some_agent
+from trained_agents import AGENTS, generator, some_agent
 
 from a2ls.agents import Transitions
-from a2ls.analysis._landscape import critic_batch, critic_loss, losses_around
+from a2ls.analysis._landscape import losses_around
 
 
 def test_a_quadratic_loss_has_its_analytic_values():
@@ -68,18 +68,28 @@ def test_the_loss_is_that_of_an_update_with_the_same_noise(kind):
     batch = random_batch(observation)
     noise = torch.Generator()
     noise.set_state(agent.generator.get_state())
-    loss = critic_loss(agent, critic_batch(agent, batch, noise))
-    assert loss == pytest.approx(float(agent.update(batch)["critic_loss"]()), rel=1e-6)
+    _, loss = agent.value_loss(batch, noise)
+    before = float(loss())
+    assert before == pytest.approx(float(agent.update(batch)["critic_loss"]), rel=1e-6)
     # The update has moved the weights, and with them the loss.
-    noise.manual_seed(0)
-    assert critic_loss(agent, critic_batch(agent, batch, noise)) != pytest.approx(loss, rel=1e-4)
+    assert float(loss()) != pytest.approx(before, rel=1e-4)
 
 
 def test_targets_are_those_of_the_trained_weights_everywhere():
     agent = some_agent((5,))
-    batch = critic_batch(agent, random_batch((5,)), generator())
+    batch, noise = random_batch((5,)), generator()
+    target = value_target(agent, batch)
+    networks, loss = agent.value_loss(batch, noise)
+    assert {*networks.parameters()} == {*agent.encoder.parameters(), *agent.critic.parameters()}
     with torch.no_grad():
-        agent.critic.last.bias += 7.0
-    values = agent.critic(agent.encoder(batch.views.observations), batch.views.actions).detach().numpy()
-    expected = sum(((values[twin] - batch.targets.numpy()) ** 2).mean() for twin in range(2))
-    assert critic_loss(agent, batch) == pytest.approx(expected, rel=1e-5)
+        agent.critic.q1[-1].bias += 7.0
+    values = agent.critic(agent.encoder(batch.obs), batch.actions)
+    expected = sum(((value.detach() - target) ** 2).mean() for value in values)
+    assert float(loss()) == pytest.approx(float(expected), rel=1e-5)
+
+
+def value_target(agent, batch):
+    own, agent.generator = agent.generator, generator()
+    target = agent.critic_target(batch)
+    agent.generator = own
+    return target

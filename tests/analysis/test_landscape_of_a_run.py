@@ -7,22 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_agents import generator
 from torch import nn
+from trained_agents import generator
 
 from a2ls._errors import BadInput
 from a2ls.agents import SACConfig
 from a2ls.analysis import _landscape
 from a2ls.analysis._landscape import (
     LandscapeSettings,
-    critic_batch,
     critic_landscape,
-    critic_loss,
     filter_normalised_direction,
-    read_trained_agent,
 )
 from a2ls.space import named_loss
-from a2ls.training import RunFolder, Training, TrainJob, run_in_folder
+from a2ls.training import RunFolder, Training, TrainJob, read_trained_agent, run_in_folder
 from tiny_pendulum import PENDULUM
 from tiny_pixels import STEERED
 
@@ -70,7 +67,7 @@ def test_the_centre_is_the_critic_loss_of_the_agent(folder, monkeypatch):
     training = restored(folder)
     training.agent.generator.manual_seed(settings.part_seed(_landscape._NOISE))
     rng = np.random.default_rng(settings.part_seed(_landscape._TRANSITIONS))
-    expected = float(training.agent.update(training.replay.sample_transitions(16, rng))["critic_loss"]())
+    expected = float(training.agent.update(training.replay.sample_transitions(16, rng))["critic_loss"])
     assert landscape.centre == pytest.approx(expected, rel=1e-6)
     assert landscape.losses[2, 2] == landscape.centre
     assert (landscape.losses != landscape.centre).sum() == 24
@@ -81,10 +78,7 @@ def test_the_loss_is_the_mean_over_batches_that_are_all_different(folders):
     settings = LandscapeSettings(resolution=3, batch_size=16, batches=3)
     rng = np.random.default_rng(settings.part_seed(_landscape._TRANSITIONS))
     noise = generator(settings.part_seed(_landscape._NOISE))
-    losses = [
-        critic_loss(trained.agent, critic_batch(trained.agent, trained.replay.sample_transitions(16, rng), noise))
-        for _ in range(3)
-    ]
+    losses = [trained.agent.value_loss(trained.replay.sample_transitions(16, rng), noise)[1]().item() for _ in range(3)]
     assert len(set(losses)) == 3
     assert critic_landscape(trained, "", settings).centre == pytest.approx(sum(losses) / 3, rel=1e-9)
 
@@ -101,18 +95,17 @@ def test_an_agent_is_read_without_an_environment(folder, monkeypatch):
     ours, theirs = (
         replay.sample_transitions(50, np.random.default_rng(0)) for replay in (trained.replay, training.replay)
     )
-    for column in dataclasses.fields(ours):
-        assert torch.equal(getattr(ours, column.name), getattr(theirs, column.name)), column.name
+    assert all(torch.equal(one, two) for one, two in zip(ours, theirs, strict=True))
 
 
 def test_the_grid_around_an_agent_is_analytic_for_a_quadratic_loss(folder, monkeypatch):
     trained = read_trained_agent(folder)
     networks = nn.ModuleList([trained.agent.encoder, trained.agent.critic])
 
-    def squares(agent, batch):
-        return float(sum(parameter.double().square().sum() for parameter in networks.parameters()))
+    def squares():
+        return sum(parameter.double().square().sum() for parameter in networks.parameters())
 
-    monkeypatch.setattr(_landscape, "critic_loss", squares)
+    monkeypatch.setattr(trained.agent, "value_loss", lambda *_: (networks, squares))
     settings = LandscapeSettings(resolution=4, extent=0.6, batch_size=4, batches=1, seed=2)
     landscape = critic_landscape(trained, "", settings)
 
@@ -173,6 +166,9 @@ def test_files_that_are_no_checkpoint_of_the_run(tmp_path, folders):
         file.write_bytes(content)
         with pytest.raises(BadInput, match=r"file.pt is no checkpoint of a run"):
             read_trained_agent(folders["vector"], file)
+    torch.save({"training": {"agent": {}}}, file)
+    with pytest.raises(BadInput, match="made by another version of a2ls"):
+        read_trained_agent(folders["vector"], file)
     for state in ({"other": 1}, [1, 2]):
         torch.save(state, file)
         with pytest.raises(BadInput, match=r"file.pt is no checkpoint of a run"):
@@ -189,7 +185,7 @@ def test_files_that_are_no_checkpoint_of_the_run(tmp_path, folders):
 def test_agents_without_a_loss_to_compute(folders):
     trained = read_trained_agent(folders["vector"])
     with torch.no_grad():
-        trained.agent.critic.first.weight[0, 0, 0] = float("nan")
+        trained.agent.critic.q1[0].weight[0, 0] = float("nan")
     with pytest.raises(BadInput, match="loss is nan at the trained weights"):
         critic_landscape(trained, "broken", SMALL)
     trained.replay.added = 0

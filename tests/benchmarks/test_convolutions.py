@@ -30,7 +30,7 @@ def test_as_many_batches_as_derived_go_through_the_real_convolutions(loss):
     def count(body, inputs, output):
         images["both" if output.requires_grad else "forward"] += len(output)
 
-    for body in {agent.encoder.body, agent.actor_encoder.body, agent.target_encoder.body}:
+    for body in {agent.encoder.body, agent.actor_body, agent.target_encoder.body}:
         body.register_forward_hook(count)
     pair_of_updates(loss, agent).run()
     assert pair_passes(loss) == Passes(**{kind: number / SMALL.batch for kind, number in images.items()})

@@ -13,4 +13,4 @@ def test_the_bound_has_just_the_products_of_the_real_update(sizes, name):
     derived = pair_flops(pair_products(sizes, loss)) / UPDATES_PER_PAIR
     counted = count_flops(our_sac(sizes, RandomData.draw(sizes, transitions=1_000), "ours", loss))
     # The real update also computes a few gradients that nothing needs: more of the whole, the smaller the layers.
-    assert 0.97 * counted < derived <= counted
+    assert 0.96 * counted < derived <= counted

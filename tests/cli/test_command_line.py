@@ -70,20 +70,24 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["train", "--preset", "fats"], "fast"),
         (["train", "--preset"], "--preset"),
         (["train", "--pixels", "--preset", "paper-vector"], "for pixels there are fast-image"),
-        (["train", "--pixels", "--agent", "sac-identity"], "allowed are sac, sac-no-aug, curl, rad, drq"),
-        (["train", "--agent", "drq"], "allowed are sac, sac-identity, curl, rad"),
-        (["train", "--agent", "curl", "--loss", "spr-2"], "has one of its own"),
+        (["train", "--pixels", "--baseline", "sac-identity"], "allowed are sac, sac-no-aug, curl, rad, drq"),
+        (["train", "--baseline", "drq"], "allowed are sac, sac-identity, curl, rad"),
+        (["train", "--baseline", "curl", "--loss", "spr-2"], "has one of its own"),
         (["train", "--pixels", "--encoder", "dense"], "it must be conv"),
         (["train", "--pixels", "--frame-size", "30", "--image-size", "40"], "crop needs one above image_size"),
         (["train", "--augmentation", "crop"], "which is for images"),
-        (["search", "--pixels", "--baselines", "sac-identity"], "sac-identity is no agent for images"),
-        (["benchmark", "--baseline", "drq"], "drq is no agent for vectors"),
-        (["train", "--agent", "ppo"], "sac-identity"),
+        (["search", "--pixels", "--baselines", "sac-identity"], "sac-identity is no baseline of sac for images"),
+        (["benchmark", "--baseline", "drq"], "drq is no baseline of sac for vectors"),
+        (["train", "--baseline", "ppo"], "allowed are sac, sac-identity"),
+        (["train", "--agent", "sca"], "there is no agent 'sca': did you mean sac"),
+        (["search", "--agent", "nowhere:ppo"], "The module 'nowhere' of the agent 'nowhere:ppo' cannot be imported"),
+        (["benchmark", "--agent", "ppo", "--loss", "spr"], "there is no agent 'ppo'"),
+        (["train", "--env", "CartPole-v1", "--action-repeat", "1"], "but the agent sac needs continuous ones"),
         (["train", "--seed", "-1"], "seed is -1"),
         (["train", "--threads", "0"], "threads is 0"),
         (["train", "--device", "tpu"], "device is 'tpu'"),
         (["train", "--env", "cheetah-rum"], "cheetah-run"),
-        (["train", "--env", "CartPole-v1"], "SAC needs a continuous Box action space"),
+        (["train", "--env", "CartPole-v1"], "the agent sac needs continuous ones"),
         (["train", "--env", "no_such_module:Env-v0"], "no_such_module"),
         (["train", "--resume", "nowhere"], "nowhere holds no run"),
         (["train", "--resume", "nowhere", "--steps", "9000"], "leave out all others"),
@@ -133,14 +137,24 @@ def test_every_setting_is_an_option(capsys):
     for config in (EnvironmentConfig, SACConfig, TrainConfig):
         for field in fields(config):
             if field.name not in ("environment", "agent"):
-                assert re.search(rf"--{field.name.replace('_', '-')}[ ,]", shown), field.name
+                option = "agent" if field.name == "algorithm" else field.name.replace("_", "-")
+                assert re.search(rf"--{option}[ ,]", shown), field.name
 
 
 def test_the_options_override_the_file_and_the_file_the_preset(tmp_path, monkeypatch):
     (tmp_path / "some.toml").write_text('loss = "spr-2"\nbatch_size = 7\nsteps = 2000\n[agent]\nhidden = 9\n')
     jobs = []
     monkeypatch.setattr("a2ls.cli._train.train_in_view", lambda folder, **_: jobs.append(folder.read_job()))
-    options = ["--config", "some.toml", "--preset", "paper-vector", "--env", "Pendulum-v1", "--agent", "sac-identity"]
+    options = [
+        "--config",
+        "some.toml",
+        "--preset",
+        "paper-vector",
+        "--env",
+        "Pendulum-v1",
+        "--baseline",
+        "sac-identity",
+    ]
     assert main(["train", *options, "--steps", "3000", "--out", "run"]) == 0
     config = jobs[0].config
     paper = preset("paper-vector", "Pendulum-v1")

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from a2ls.agents import SACConfig
-from a2ls.analysis._landscape import LandscapeSettings, critic_landscape, read_trained_agent
+from a2ls.analysis._landscape import LandscapeSettings, critic_landscape
 from a2ls.cli import _landscape, main
 from a2ls.cli._main import COMMANDS
 from a2ls.space import named_loss
-from a2ls.training import RunFolder, TrainJob, run_in_folder
+from a2ls.training import RunFolder, TrainJob, read_trained_agent, run_in_folder
 from tiny_pendulum import PENDULUM
 
 QUICK = ["--resolution", "5", "--batch-size", "16", "--batches", "2"]
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_grid_and_another_another():
 def test_checkpoints_of_a_run_beside_each_other(capsys):
     state = torch.load("runs/plain/checkpoint.pt", weights_only=True)
     state["training"]["decisions"] = 100
-    state["training"]["agent"]["critic.first.weight"] *= 2
+    state["training"]["agent"]["critic.q1.0.weight"] *= 2
     torch.save(state, "runs/plain/early.pt")
     assert main(["landscape", "runs/plain", *QUICK, "--csv", "1.csv", "--checkpoint", "early.pt", "checkpoint.pt"]) == 0
     early, late = (expected("plain", Path("runs/plain") / name) for name in ("early.pt", "checkpoint.pt"))

@@ -54,7 +54,7 @@ def test_a_file_that_asks_for_pixels_means_it_too(tmp_path, planned):
     ],
 )
 def test_an_agent_by_name(planned, agent, augmentation, frame_size, loss):
-    assert main(["train", "--preset", "paper-image-search", "--agent", agent, "--out", "run"]) == 0
+    assert main(["train", "--preset", "paper-image-search", "--baseline", agent, "--out", "run"]) == 0
     config = planned[0].config
     assert (config.agent.augmentation, config.environment.frame_size) == (augmentation, frame_size)
     assert str(planned[0].loss).lower().replace(" @1", "") == loss

@@ -195,8 +195,8 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
         (["--sampler", "grid"], "invalid choice 'grid'"),
         (["--pruner", "medain"], "did you mean median?"),
         (["--env", "cheetah-rum"], "cheetah-run"),
-        (["--env", "CartPole-v1"], "SAC needs a continuous Box action space"),
-        (["--encoder", "identity"], "needs an encoder that losses can train: dense or mlp"),
+        (["--env", "CartPole-v1"], "the agent sac needs continuous ones"),
+        (["--encoder", "identity"], "the agent has no encoder that losses can train"),
         (["--max-hours", "-1"], "max_hours is -1.0, but must not be negative"),
         (["--max-env-steps", "100"], "max_env_steps is 100, too few for one candidate of 40000 steps"),
         (["--env", "Pendulum-v1", "--storage", "nothing://x"], "the storage 'nothing://x' cannot be opened"),
@@ -235,7 +235,9 @@ def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, mes
 )
 def test_a_search_that_goes_on_keeps_its_settings(options, tmp_path, capsys):
     environment = EnvironmentConfig("Pendulum-v1")
-    folder = SearchFolder.create(tmp_path / "run", SearchConfig(TrainConfig(environment), population=3, stages=2))
+    folder = SearchFolder.create(
+        tmp_path / "run", SearchConfig(TrainConfig(environment), population=3, stages=2, baselines=("sac",))
+    )
     settings = folder.files.config.read_bytes()
     assert main(["search", "--resume", "run", *options]) == 2
     assert "leave out all others but --workers, --stages, --max-trials" in capsys.readouterr().err
@@ -274,7 +276,8 @@ def test_every_setting_is_an_option_and_help_shows_lines_to_type(capsys):
     for config in (SearchConfig, Budget, TrainConfig, EnvironmentConfig, SACConfig):
         for field in fields(config):
             if field.name not in ("training", "environment", "agent"):
-                assert re.search(rf"--{field.name.replace('_', '-')}[ ,]", shown), field.name
+                option = "agent" if field.name == "algorithm" else field.name.replace("_", "-")
+                assert re.search(rf"--{option}[ ,]", shown), field.name
     assert "a2ls search --env cheetah-run --preset quick" in shown
 
 

@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from a2ls.envs import ActionScaler, EnvironmentConfig, UnsuitableEnvironment, make_env
+from a2ls.envs._actions import make_action_map
 
 
 def test_unit_bounds_pass_unchanged_and_clipped():
@@ -46,14 +47,27 @@ def test_actions_of_other_shapes_are_vectors_for_the_agent():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("CartPole-v1", r"Discrete\(2\); SAC needs a continuous Box action space"),
-        ("a2ls_toy_envs:Toy/IntegerActions-v0", "SAC needs a continuous Box action space"),
+        ("a2ls_toy_envs:Toy/IntegerActions-v0", "agents need a Box of real numbers, or a Discrete one"),
         ("a2ls_toy_envs:Toy/Unbounded-v0", "is unbounded"),
     ],
 )
 def test_unsuitable_action_spaces(name, message):
     with pytest.raises(UnsuitableEnvironment, match=message):
         make_env(EnvironmentConfig(env=name))
+
+
+def test_discrete_actions_are_counted_from_zero():
+    env = make_env(EnvironmentConfig(env="CartPole-v1", action_repeat=1))
+    assert env.action_space == spaces.Discrete(2)
+    reference = gymnasium.make("CartPole-v1")
+    env.reset(seed=3)
+    reference.reset(seed=3)
+    for action in (1, np.int64(0), np.array(1)):
+        np.testing.assert_array_equal(env.step(action)[0], reference.step(int(action))[0])
+    offset = make_action_map(spaces.Discrete(3, start=-1))
+    assert [offset(action) for action in range(3)] == [-1, 0, 1]
+    with pytest.raises(ValueError, match="The action is 3, but must be from 0 to 2"):
+        offset(3)
 
 
 def test_wrong_actions_are_blamed_on_the_agent():

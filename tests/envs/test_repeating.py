@@ -64,7 +64,7 @@ def assert_same_episode(env, reference, seed, decisions, action_seed=0):
     generator = np.random.default_rng(action_seed)
     assert bits(env.reset(seed=seed)) == bits(reference.reset(seed=seed))
     for _ in range(decisions):
-        action = generator.uniform(-1.2, 1.2, env.action_dim).astype(np.float32)
+        action = generator.uniform(-1.2, 1.2, env.action_space.shape).astype(np.float32)
         answer, expected = env.step(action), reference.step(action)
         assert bits(answer) == bits(expected)
         if answer[2] or answer[3]:

@@ -185,8 +185,7 @@ def test_a_job_that_is_told_to_stop_ends_at_that_point(engine):
 
 def test_a_job_whose_worker_is_killed_goes_on_from_its_checkpoint(engine):
     # Slow enough for a checkpoint of every episode or two: they take no more than a share of the time.
-    slow = dataclasses.replace(PENDULUM.agent, compiled=False)
-    one = job(dataclasses.replace(PENDULUM, agent=slow, steps=1000, evaluations=5))
+    one = job(dataclasses.replace(PENDULUM, compiled=False, steps=1000, evaluations=5))
     engine.submit(one)
     before = until(engine, evaluations(3))
     checkpoint = engine.folder / "checkpoints" / "study-0.pt"

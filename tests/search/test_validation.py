@@ -105,7 +105,7 @@ def test_a_search_that_has_not_begun_has_fresh_seeds_too(tmp_path):
 def prepared(searched, scores, envs=("Pendulum-v1", "walker-run"), seeds=3, **options):
     """A validation with made-up scores by environment: that of the baseline, and one for each place."""
     validation = Validation.prepare(searched, [in_env(env) for env in envs], seeds=seeds, **options)
-    places = {each.contender.name: each.place for each in validation.selected}
+    places = {each.contender("sac").name: each.place for each in validation.selected}
 
     def score(job):
         own = scores[job.training.config.environment.env]

@@ -4,19 +4,21 @@ import dataclasses
 
 import pytest
 import torch
+from gymnasium.spaces import Box
 
 from a2ls._errors import BadInput
 from a2ls.agents import SAC
 from a2ls.space import named_loss
 from a2ls.training import (
-    BASELINES,
-    IMAGE_BASELINES,
-    VECTOR_BASELINES,
     baseline_loss,
+    baseline_names,
     preset,
     require_baseline,
+    usual_baselines,
     with_baseline,
 )
+
+BASELINES = baseline_names("sac")
 
 
 def flat(config):
@@ -53,9 +55,11 @@ IMAGE_CHANGES = {
 
 
 def test_these_baselines_there_are():
-    assert set(VECTOR_BASELINES) == VECTOR_CHANGES.keys()
-    assert set(IMAGE_BASELINES) == IMAGE_CHANGES.keys()
-    assert set(BASELINES) == {*VECTOR_BASELINES, *IMAGE_BASELINES}
+    assert set(baseline_names("sac", pixels=False)) == VECTOR_CHANGES.keys()
+    assert set(baseline_names("sac", pixels=True)) == IMAGE_CHANGES.keys()
+    assert set(BASELINES) == {*VECTOR_CHANGES, *IMAGE_CHANGES}
+    assert usual_baselines(preset("fast")) == ("sac", "sac-identity", "curl")
+    assert usual_baselines(preset("fast-image")) == ("sac", "sac-no-aug", "curl")
 
 
 @pytest.mark.parametrize("name", VECTOR_CHANGES)
@@ -98,7 +102,7 @@ def agent_of(config, name, action_dim=2):
     narrow = dataclasses.replace(config.agent, hidden=8, filters=2, predictor_hidden=8)
     side = config.environment.frame_size
     shape = (3 * config.environment.frames, side, side) if config.environment.pixels else (5,)
-    return SAC(shape, action_dim, narrow, baseline_loss(name))
+    return SAC(shape, Box(-1, 1, (action_dim,)), narrow, baseline_loss(name))
 
 
 @pytest.mark.parametrize("name", IMAGE_CHANGES)
@@ -139,12 +143,14 @@ def test_the_loss_of_curl_is_contrastive():
 
 @pytest.mark.parametrize("name", ["sac-no-aug", "drq"])
 def test_what_is_for_images_is_refused_for_vectors(name):
-    with pytest.raises(BadInput, match=f"^{name} is no agent for vectors; allowed are sac, sac-identity, curl, rad$"):
+    with pytest.raises(
+        BadInput, match=f"^{name} is no baseline of sac for vectors; allowed are sac, sac-identity, curl, rad$"
+    ):
         with_baseline(preset("fast"), name)
 
 
 def test_what_is_for_vectors_is_refused_for_images():
-    message = "^sac-identity is no agent for images; allowed are sac, sac-no-aug, curl, rad, drq$"
+    message = "^sac-identity is no baseline of sac for images; allowed are sac, sac-no-aug, curl, rad, drq$"
     with pytest.raises(BadInput, match=message):
         with_baseline(preset("paper-image-search"), "sac-identity")
 
@@ -254,13 +260,13 @@ def test_images_are_trained_on_for_500_thousand_steps(name):
 
 def test_the_image_agent_of_the_paper_has_its_layers_and_adams():
     config = preset("paper-image", "cheetah-run").agent
-    agent = SAC((9, 100, 100), 6, dataclasses.replace(config, hidden=16), named_loss("a2-winner"))
+    agent = SAC((9, 100, 100), Box(-1, 1, (6,)), dataclasses.replace(config, hidden=16), named_loss("a2-winner"))
     assert [tuple(layer.weight.shape) for layer in agent.encoder.body.layers] == [(32, 9, 3, 3), *[(32, 32, 3, 3)] * 3]
     assert [layer.stride for layer in agent.encoder.body.layers] == [(2, 2), (1, 1), (1, 1), (1, 1)]
-    assert agent.encoder.head.linear.weight.shape == (50, 35 * 35 * 32)
+    assert agent.encoder.head[0].weight.shape == (50, 35 * 35 * 32)
     assert agent.encoder.feature_dim == 50
-    assert agent.auxiliary.predictor.layers[0].out_features == 256
-    predictor, encoder = agent.auxiliary_optimizers
-    optimizers = (agent.critic_optimizer, agent.actor_optimizer, predictor, encoder, agent.temperature_optimizer)
-    assert [optimizer.rate for optimizer in optimizers] == [2e-4, 2e-4, 3e-3, 6e-3, 1e-4]
-    assert [optimizer.betas for optimizer in optimizers] == [*[(0.9, 0.999)] * 4, (0.5, 0.999)]
+    assert agent.auxiliary.predictor[0].out_features == 256
+    optimizers = (agent.critic_optimizer, agent.actor_optimizer, agent.auxiliary_optimizer, agent.alpha_optimizer)
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    assert [group["lr"] for group in groups] == [2e-4, 2e-4, 3e-3, 6e-3, 1e-4]
+    assert [group["betas"] for group in groups] == [*[(0.9, 0.999)] * 4, (0.5, 0.999)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from a2ls.training import Replay, SequenceNeeds
 
 CPU = torch.device("cpu")
 SIDE = 2
+ACTIONS = Box(-1, 1, (1,))
 quick = settings(deadline=None, max_examples=60)
 
 
@@ -54,7 +56,7 @@ def transitions(lengths, frames):
 
 
 def empty(capacity, frames):
-    return Replay(capacity, (3 * frames, SIDE, SIDE), 1, CPU)
+    return Replay(capacity, (3 * frames, SIDE, SIDE), ACTIONS, CPU)
 
 
 def add(replay, told, first=0):
@@ -107,11 +109,11 @@ def test_batches_have_whole_transitions_and_all_of_them(lengths, capacity, frame
     add(replay, told)
     batch = replay.sample_transitions(2000, np.random.default_rng(0))
     numbers = batch.actions[:, 0].long().tolist()
-    assert (batch.observations.dtype, batch.observations.shape) == (torch.uint8, (2000, 3 * frames, SIDE, SIDE))
+    assert (batch.obs.dtype, batch.obs.shape) == (torch.uint8, (2000, 3 * frames, SIDE, SIDE))
     # With 2000 draws from at most 40, one that is there is missed with probability below e^-45.
     assert sorted(set(numbers)) == kept(replay, told)
-    np.testing.assert_array_equal(batch.observations, [told[number].before for number in numbers])
-    np.testing.assert_array_equal(batch.next_observations, [told[number].after for number in numbers])
+    np.testing.assert_array_equal(batch.obs, [told[number].before for number in numbers])
+    np.testing.assert_array_equal(batch.next_obs, [told[number].after for number in numbers])
     assert batch.rewards.tolist() == [number + 0.5 for number in numbers]
 
 
@@ -198,7 +200,7 @@ def test_a_restored_memory_goes_on_alike(lengths, capacity, frames, data):
             add(memory, [told[number]], number)
         check(other, told[: number + 1])
     one, two = (memory.sample_transitions(100, np.random.default_rng(1)) for memory in (replay, other))
-    assert all(torch.equal(a, b) for a, b in zip(vars(one).values(), vars(two).values(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
     needs = SequenceNeeds(Loss.parse("s0 a0 -> s1 s2"))
     one, two = (memory.sample_sequences(100, needs, np.random.default_rng(1)) for memory in (replay, other))
     assert (one is None) == (two is None)
@@ -248,6 +250,7 @@ def test_only_the_frames_of_the_states_of_a_loss_are_read():
 MEMORY = """
 import os, torch
 import numpy as np
+from gymnasium.spaces import Box
 from a2ls.training import Replay
 
 def megabytes():
@@ -255,7 +258,7 @@ def megabytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 before = megabytes()
-replay = Replay(100_000, (9, 100, 100), 6, torch.device("cpu"))
+replay = Replay(100_000, (9, 100, 100), Box(-1, 1, (6,)), torch.device("cpu"))
 empty = megabytes()
 image = np.ones((9, 100, 100), np.uint8)
 for _ in range(1000):

@@ -1,10 +1,9 @@
 """The agent really learns, and each check fails for an agent that is broken on purpose."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 
 from a2ls.agents import SAC, SACConfig
 from a2ls.envs import EnvironmentConfig, make_env
@@ -34,15 +33,15 @@ def test_the_agent_swings_the_pendulum_up():
 
 
 def value_of_the_future_counts_negative(update):
-    return lambda self, batch, sequences=None: update(
-        self, dataclasses.replace(batch, continues=-batch.continues), sequences
+    return lambda self, batch, sequences=None, **parts: update(
+        self, batch._replace(continues=-batch.continues), sequences, **parts
     )
 
 
 def critic_learns_nothing(update):
-    def broken(self, batch, sequences=None):
+    def broken(self, batch, sequences=None, **parts):
         before = [parameter.detach().clone() for parameter in self.critic.parameters()]
-        metrics = update(self, batch, sequences)
+        metrics = update(self, batch, sequences, **parts)
         with torch.no_grad():
             for parameter, value in zip(self.critic.parameters(), before, strict=True):
                 parameter.copy_(value)
@@ -61,12 +60,12 @@ def random_play(decisions, seed):
     """What a random policy meets in Pendulum."""
     env = make_env(EnvironmentConfig(env="Pendulum-v1", action_repeat=2))
     rng = np.random.default_rng(seed)
-    replay = Replay(decisions, env.observation_shape, env.action_dim, torch.device("cpu"))
+    replay = Replay(decisions, env.observation_shape, env.action_space, torch.device("cpu"))
     episode, ended = 0, True
     for _ in range(decisions):
         if ended:
             observation, _ = env.reset(seed=1000 * seed + episode)
-        action = rng.uniform(-1, 1, env.action_dim).astype(np.float32)
+        action = rng.uniform(-1, 1, env.action_space.shape).astype(np.float32)
         following, reward, terminated, truncated, _ = env.step(action)
         replay.add(observation, action, reward / 4, following, terminated=terminated, episode=episode)
         observation, ended = following, terminated or truncated
@@ -94,27 +93,26 @@ def unexplained_reward(agent, play):
 def unexplained_before_and_after(text, play, encoder_gradient=1.0):
     """The same for an agent before and after updates in which its encoder learns from the auxiliary loss alone."""
     loss = Loss.parse(text)
-    agent = SAC(3, 1, SACConfig(hidden=16, predictor_hidden=32, learning_rate=3e-3, predictor_learning_rate=3e-3), loss)
-
-    _, encoder_optimizer = agent.auxiliary_optimizers
-    learn = encoder_optimizer.step
-    encoder_optimizer.step = lambda gradients: learn([encoder_gradient * gradient for gradient in gradients])
-    agent.critic_optimizer.step = lambda _: None
+    config = SACConfig(hidden=16, predictor_hidden=32, learning_rate=3e-3, predictor_learning_rate=3e-3)
+    agent = SAC((3,), Box(-1, 1, (1,)), config, loss)
+    for parameter in agent.encoder.parameters():
+        parameter.register_hook(lambda gradient: encoder_gradient * gradient)
+    agent.critic_optimizer.step = lambda: None
     before, needs, rng = unexplained_reward(agent, play), SequenceNeeds(loss), np.random.default_rng(0)
     for _ in range(300):
         agent.update(play[0].sample_transitions(2, rng), play[0].sample_sequences(128, needs, rng))
     return before, unexplained_reward(agent, play)
 
 
-# Over seeds: 0.19 to 0.23 at the start, at most 0.03 after; 0.1 with a reversed gradient.
+# Over seeds: 0.19 to 0.29 at the start, at most 0.03 after; 0.09 to 0.1 with a reversed gradient.
 @pytest.mark.parametrize("text", ["s0 a0 -> r0", "s0 a0 -> s1", "s0 a0 a1 a2 -> r0 r1 r2 s3"])
 def test_the_auxiliary_loss_alone_teaches_the_encoder_what_matters(text, play):
     before, after = unexplained_before_and_after(text, play)
     assert 0.1 < before < 1
-    assert after < before / 3
+    assert after < before / 4
 
 
 @pytest.mark.parametrize("encoder_gradient", [0.0, -1.0])
 def test_an_auxiliary_gradient_that_is_lost_or_reversed_teaches_nothing(play, encoder_gradient):
     before, after = unexplained_before_and_after("s0 a0 -> r0", play, encoder_gradient)
-    assert after > before / 3
+    assert after > before / 4

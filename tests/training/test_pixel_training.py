@@ -86,12 +86,12 @@ def expected_numbers(episode, step):
 
 def check_memory(training):
     batch = training.replay.sample_transitions(300, np.random.default_rng(0))
-    assert batch.observations.dtype == torch.uint8
+    assert batch.obs.dtype == torch.uint8
     following = batch.rewards.int().tolist()  # The reward is the number of the step.
-    episodes = [image[-1][0] for image in numbers(batch.observations)]
+    episodes = [image[-1][0] for image in numbers(batch.obs)]
     pairs = list(zip(episodes, following, strict=True))
-    assert numbers(batch.observations) == [expected_numbers(episode, step - 1) for episode, step in pairs]
-    assert numbers(batch.next_observations) == [expected_numbers(episode, step) for episode, step in pairs]
+    assert numbers(batch.obs) == [expected_numbers(episode, step - 1) for episode, step in pairs]
+    assert numbers(batch.next_obs) == [expected_numbers(episode, step) for episode, step in pairs]
     needs = SequenceNeeds(Loss.parse("s0 r0 -> s1 s3"))
     sequences = training.replay.sample_sequences(300, needs, np.random.default_rng(0))
     episodes = [image[-1][0] for image in numbers(sequences.states[0])]
@@ -128,7 +128,7 @@ def test_a_task_of_dm_control():
     curve = training.run()
     assert [point.step for point in curve.points] == [160]
     assert 0 <= curve.points[0].returns[0] <= 1000
-    assert training.agent.updates == 10
+    assert training.updates == 10
     assert all(np.isfinite(value) for value in training.metrics.values())
-    assert training.replay.sample_transitions(4, np.random.default_rng(0)).observations.shape == (4, 9, 20, 20)
+    assert training.replay.sample_transitions(4, np.random.default_rng(0)).obs.shape == (4, 9, 20, 20)
     training.close()

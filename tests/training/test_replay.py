@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -13,6 +14,7 @@ from a2ls.space import Element, Loss
 from a2ls.training import Replay, SequenceNeeds
 
 CPU = torch.device("cpu")
+ACTIONS = Box(-1, 1, (1,))
 quick = settings(deadline=None, max_examples=80)
 
 
@@ -21,7 +23,7 @@ def filled(lengths, capacity, terminated=()):
 
     The last episode may be under way: nothing says that it ended.
     """
-    replay, told = Replay(capacity, 2, 1, CPU), []
+    replay, told = Replay(capacity, (2,), ACTIONS, CPU), []
     for episode, length in enumerate(lengths):
         for time in range(length):
             replay.add(
@@ -108,7 +110,7 @@ def test_an_episode_that_is_too_short_by_one_gives_nothing():
     assert replay.sample_sequences(8, SequenceNeeds(Loss.parse("s0 -> s3")), rng) is not None
     assert replay.sample_sequences(8, SequenceNeeds(Loss.parse("s0 -> a3")), rng) is None
     assert replay.sample_sequences(8, SequenceNeeds(Loss.parse("s0 -> s4")), rng) is None
-    assert Replay(10, 2, 1, CPU).sample_sequences(8, SequenceNeeds(Loss.parse("s0 -> s1")), rng) is None
+    assert Replay(10, (2,), ACTIONS, CPU).sample_sequences(8, SequenceNeeds(Loss.parse("s0 -> s1")), rng) is None
 
 
 def test_only_the_elements_of_the_loss_are_gathered():
@@ -116,7 +118,7 @@ def test_only_the_elements_of_the_loss_are_gathered():
     assert (needs.states, needs.actions, needs.rewards, needs.transitions) == ([1, 2, 3], [1, 2, 3], [0, 1], 4)
     replay, _ = filled([9], 10)
     sequences = replay.sample_sequences(5, needs, np.random.default_rng(0))
-    shapes = [{i: tuple(x.shape) for i, x in part.items()} for part in vars(sequences).values()]
+    shapes = [{i: tuple(x.shape) for i, x in part.items()} for part in sequences]
     assert shapes == [dict.fromkeys((1, 2, 3), (5, 2)), dict.fromkeys((1, 2, 3), (5, 1)), dict.fromkeys((0, 1), (5,))]
     assert vars(SequenceNeeds(Loss.parse("s4 a4 -> s5 @9"))) == vars(SequenceNeeds(Loss.parse("s0 a0 -> s1")))
 
@@ -170,10 +172,10 @@ def test_every_transition_is_equally_likely_and_whole():
     replay, kept = filled([60] + [4] * 30 + [7], 101, terminated={3, 30})
     assert len(kept) == 101
     batch = replay.sample_transitions(20_000, np.random.default_rng(0))
-    draws = [(int(e), int(t)) for e, t in batch.observations]
+    draws = [(int(e), int(t)) for e, t in batch.obs]
     assert probability_if_uniform(draws, kept) > 1e-3
-    episode, time = batch.observations.T
-    assert torch.equal(batch.next_observations, torch.stack([episode, time + 1], dim=1))
+    episode, time = batch.obs.T
+    assert torch.equal(batch.next_obs, torch.stack([episode, time + 1], dim=1))
     assert torch.equal(batch.actions[:, 0], 1000 * episode + time + 0.25)
     assert torch.equal(batch.rewards, 1000 * episode + time + 0.5)
     # Only the ends of a task, not those of the other episodes, which a time limit may have ended.
@@ -181,13 +183,13 @@ def test_every_transition_is_equally_likely_and_whole():
 
 
 def test_batches_go_to_the_device():
-    replay = Replay(10, 2, 1, torch.device("meta"))
+    replay = Replay(10, (2,), ACTIONS, torch.device("meta"))
     for _ in range(5):
         replay.add(np.zeros(2), np.zeros(1), 0.0, np.zeros(2), terminated=False, episode=0)
     rng = np.random.default_rng(0)
     batch = replay.sample_transitions(3, rng)
     sequences = replay.sample_sequences(3, SequenceNeeds(Loss.parse("s0 a0 -> r0 s1")), rng)
-    parts = [*vars(batch).values(), *(value for part in vars(sequences).values() for value in part.values())]
+    parts = [*batch, *(value for part in sequences for value in part.values())]
     assert len(parts) == 9
     assert {part.device.type for part in parts} == {"meta"}
 
@@ -199,14 +201,31 @@ def test_a_restored_memory_samples_and_grows_alike(lengths, capacity):
     file = io.BytesIO()
     torch.save(replay.state_dict(), file)
     file.seek(0)
-    other = Replay(capacity, 2, 1, CPU)
+    other = Replay(capacity, (2,), ACTIONS, CPU)
     other.load_state_dict(torch.load(file))
     for memory in (replay, other):
         for time in range(3):
             memory.add(np.full(2, time), np.zeros(1), 7.0, np.full(2, time + 1), terminated=False, episode=99)
     assert len(other) == len(replay)
     one, two = (memory.sample_transitions(200, np.random.default_rng(1)) for memory in (replay, other))
-    assert all(torch.equal(a, b) for a, b in zip(vars(one).values(), vars(two).values(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
     needs = SequenceNeeds(Loss.parse("s0 -> s1"))
     one, two = (memory.sample_sequences(200, needs, np.random.default_rng(1)) for memory in (replay, other))
     assert all(torch.equal(one.states[i], two.states[i]) for i in (0, 1))
+
+
+def test_discrete_actions_stay_whole_numbers():
+    replay = Replay(10, (1,), Discrete(5), CPU)
+    for i in range(8):
+        replay.add(np.array([i], np.float32), i % 5, 0.0, np.array([i + 1], np.float32), terminated=False, episode=0)
+    batch = replay.sample_transitions(50, np.random.default_rng(0))
+    assert (batch.actions.dtype, batch.actions.shape) == (torch.int64, (50,))
+    assert torch.equal(batch.actions, batch.obs[:, 0].long() % 5)
+    sequences = replay.sample_sequences(20, SequenceNeeds(Loss.parse("s0 a0 a2 -> s3")), np.random.default_rng(0))
+    assert torch.equal(sequences.actions[2], (sequences.states[0][:, 0].long() + 2) % 5)
+    file = io.BytesIO()
+    torch.save(replay.state_dict(), file)
+    file.seek(0)
+    other = Replay(10, (1,), Discrete(5), CPU)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert torch.equal(other.sample_transitions(50, np.random.default_rng(0)).actions, batch.actions)

@@ -66,7 +66,7 @@ def test_a_file_may_hold_a_few_settings_on_top_of_a_preset(tmp_path):
         ("sed = 3", "did you mean seed"),
         ("[agent]\nhidden = 3.5", "agent.hidden is 3.5, but must be of type int"),
         ("[agent]\nhidden = true", "agent.hidden is True, but must be of type int"),
-        ("[agent]\nencoder = 'cnn'", "must be one of 'dense', 'mlp', 'identity'"),
+        ("[agent]\nencoder = 'cnn'", "encoder is 'cnn': allowed are dense, mlp, identity, conv"),
         ("[agent]\nhidden = 0", "hidden is 0, but must be at least 1"),
         ("agent = 3", "agent is a group of settings"),
         ("loss = 's0 a0'", "s0 a0"),

@@ -112,7 +112,7 @@ def test_evaluations_are_at_the_steps_asked_for(steps, repeat, evaluations, expe
 def test_random_decisions_come_first_and_then_one_update_for_each():
     training = Training(COUNTER, WINNER, seed=0)
     updates = []
-    training.run(on_decision=lambda t: updates.append((t.decisions, t.step, t.agent.updates)))
+    training.run(on_decision=lambda t: updates.append((t.decisions, t.step, t.updates)))
     assert updates == [(i, i, max(0, i - 20)) for i in range(1, 101)]
     assert training.finished
     assert training.episode == 100 // 6
@@ -159,11 +159,11 @@ def test_a_time_limit_is_bootstrapped_through_and_an_end_is_not(env, at_the_end)
     training = Training(dataclasses.replace(COUNTER, environment=environment, initial_steps=100), None, seed=0)
     training.run()
     batch = training.replay.sample_transitions(500, np.random.default_rng(0))
-    last = batch.next_observations[:, 0] == 6
+    last = batch.next_obs[:, 0] == 6
     assert set(batch.continues[last].tolist()) == at_the_end
     assert set(batch.continues[~last].tolist()) == {1.0}
-    assert torch.equal(batch.next_observations[:, 0], batch.observations[:, 0] + 1)
-    assert torch.equal(batch.rewards, batch.next_observations[:, 0])
+    assert torch.equal(batch.next_obs[:, 0], batch.obs[:, 0] + 1)
+    assert torch.equal(batch.rewards, batch.next_obs[:, 0])
     training.close()
 
 
@@ -173,7 +173,7 @@ def test_a_loss_longer_than_every_episode_is_left_out_and_counted():
     for training in trainings.values():
         training.run()
         training.close()
-        assert training.agent.updates == 80
+        assert training.updates == 80
     assert trainings[too_long].updates_without_sequences == 80
     assert trainings[just_fits].updates_without_sequences == 0
     assert "auxiliary_loss" not in trainings[too_long].metrics
@@ -209,7 +209,7 @@ def test_the_policy_is_the_deterministic_one_that_is_evaluated():
     assert action.shape == (1,)
     assert np.array_equal(action, training.policy(observation))
     expected = training.agent.act(torch.from_numpy(observation)[None], deterministic=True)[0]
-    assert np.array_equal(action, expected.numpy())
+    np.testing.assert_allclose(action, expected.numpy(), rtol=1e-5)
     training.close()
 
 

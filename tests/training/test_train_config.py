@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 import torch
+from gymnasium.spaces import Box
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,22 +104,26 @@ def test_the_agent_of_the_paper_has_its_layers_and_adams():
     from a2ls.agents import SAC
     from a2ls.space import named_loss
 
-    agent = SAC(17, 6, preset("paper-vector").agent, named_loss("a2-winner"))
+    agent = SAC((17,), Box(-1, 1, (6,)), preset("paper-vector").agent, named_loss("a2-winner"))
     features = 17 + 40
     assert agent.encoder.feature_dim == features
-    assert agent.critic.first.weight.shape == (2, features + 6, 1024)
-    assert agent.critic.second.weight.shape == (2, 1024, 1024)
-    assert [layer.out_features for layer in agent.actor.layers] == [1024, 1024, 12]
-    assert agent.auxiliary.predictor.layers[0].out_features == 256
-    assert agent.temperature_optimizer.betas == (0.5, 0.999)
-    predictor, encoder = agent.auxiliary_optimizers
+    for critic in (agent.critic.q1, agent.critic.q2):
+        assert widths(critic) == [features + 6, 1024, 1024, 1]
+    assert widths(agent.actor.net) == [features, 1024, 1024, 12]
+    assert widths(agent.auxiliary.predictor)[1] == 256
     # The encoder's is twice the paper's rate, for the two steps of the published code.
-    assert encoder.rate == 4e-4
-    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, predictor):
-        assert optimizer.rate == 2e-4
-    for optimizer in (agent.critic_optimizer, agent.actor_optimizer, predictor, encoder):
-        assert optimizer.betas == (0.9, 0.999)
-    assert agent.temperature_optimizer.rate == 1e-4
+    (critic,), (actor,), (alpha,) = (
+        optimizer.param_groups for optimizer in (agent.critic_optimizer, agent.actor_optimizer, agent.alpha_optimizer)
+    )
+    predictor, encoder = agent.auxiliary_optimizer.param_groups
+    assert [group["lr"] for group in (critic, actor, predictor, encoder, alpha)] == [2e-4, 2e-4, 2e-4, 4e-4, 1e-4]
+    assert {group["betas"] for group in (critic, actor, predictor, encoder)} == {(0.9, 0.999)}
+    assert alpha["betas"] == (0.5, 0.999)
+
+
+def widths(network):
+    layers = [layer for layer in network if isinstance(layer, torch.nn.Linear)]
+    return [layers[0].in_features, *(layer.out_features for layer in layers)]
 
 
 def test_the_fast_preset():

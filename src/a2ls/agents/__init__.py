@@ -1,22 +1,52 @@
-"""Agents: networks and updates. Nothing here knows environments or files."""
+"""Agents: networks and updates, in plain PyTorch. Nothing here knows environments or files.
+
+`Agent` is the base class, `SAC` the paper's agent. An agent is known by the name that it is registered under
+(`register_agent`), and made by `make_agent`.
+"""
 
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.agents._config import SACConfig
+from a2ls.agents._config import AgentConfig, AgentSpec, Baseline, agent_spec, agent_specs, register_agent
+from a2ls.agents._sac_config import SAC_BASELINES, SACConfig, sac_preset
 
 if TYPE_CHECKING:
-    from a2ls.agents._figures import Metrics
-    from a2ls.agents._networks import TwinLinear
-    from a2ls.agents._sac import SAC, Transitions, make_perception
+    from a2ls.agents._agent import Agent, Metrics, Transitions, move_towards, optimizer_step
+    from a2ls.agents._make import make_agent
+    from a2ls.agents._sac import SAC
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
-            "a2ls.agents._figures": ("Metrics",),
-            "a2ls.agents._networks": ("TwinLinear",),
-            "a2ls.agents._sac": ("SAC", "Transitions", "make_perception"),
+            "a2ls.agents._agent": ("Agent", "Metrics", "Transitions", "move_towards", "optimizer_step"),
+            "a2ls.agents._make": ("make_agent",),
+            "a2ls.agents._sac": ("SAC",),
         },
     )
 
-__all__ = ["SAC", "Metrics", "SACConfig", "Transitions", "TwinLinear", "make_perception"]
+__all__ = [
+    "SAC",
+    "Agent",
+    "AgentConfig",
+    "AgentSpec",
+    "Baseline",
+    "Metrics",
+    "SACConfig",
+    "Transitions",
+    "agent_spec",
+    "agent_specs",
+    "make_agent",
+    "move_towards",
+    "optimizer_step",
+    "register_agent",
+    "sac_preset",
+]
+
+
+def _load_sac() -> "type[SAC]":
+    from a2ls.agents._sac import SAC  # noqa: PLC0415 (imports torch)
+
+    return SAC
+
+
+register_agent(AgentSpec("sac", SACConfig, _load_sac, preset=sac_preset, baselines=SAC_BASELINES))

@@ -1,114 +1,120 @@
-"""The settings of SAC."""
+"""What the settings of every agent have in common, and how agents are found by name. Nothing here imports torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from a2ls._errors import BadInput, require
-from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, EncoderKind, PredictorKind
+from a2ls._errors import BadInput
+from a2ls._suggest import did_you_mean, nearest
+from a2ls._user_code import import_user_module
 
-ActorEncoder = Literal["own", "shared"]
+if TYPE_CHECKING:
+    from a2ls.agents._agent import Agent
 
 
 @dataclass(frozen=True)
-class SACConfig:
-    """Networks and learning of the agent. The defaults are the paper's table of vector hyper-parameters."""
+class AgentConfig:
+    """The base of the settings of an agent: a frozen dataclass whose fields have defaults and docstrings.
 
-    encoder: EncoderKind = "dense"
-    """How states are encoded: vectors by `dense` (the paper's), `mlp`, or `identity` for no encoder at all; images by
-    `conv`."""
+    Each field is an option of the command line and a key of the table `[agent]` in files.
+    """
 
-    encoder_layers: int = 1
-    """Layers of the encoder: 1 to 4, or 1 to 6 for `conv`; the paper has 1 for vectors and 2, 4 or 6 for images."""
+    def require_observations(self, *, pixels: bool) -> None:
+        """Check that the settings suit observations of this kind.
 
-    filters: int = 32
-    """Filters of each layer of `conv`."""
+        Raises:
+            BadInput: If they do not.
+        """
 
-    augmentation: AugmentationKind = "none"
-    """What is done to observations before the networks learn from them. Images: `crop` (a window of image_size at a
-    random place, CURL's), `shift` (by up to 4 pixels, DrQ's), `translate` (placed on a black square of image_size,
-    RAD's). Vectors: `scale` (times 0.5 to 1.5, RAD's), `noise` (standard normal, RAD's). Actions are chosen from the
-    middle window, or the plain vector. `none` for nothing."""
+    @property
+    def trains_encoder(self) -> bool:
+        """Whether there is an encoder that an auxiliary loss can train."""
+        return True
 
-    image_size: int = 84
-    """Side of the images that the networks see, with crop and translate; otherwise it is that of the frames."""
 
-    augmented_views: int = 1
-    """Random views of each observation that the critics learn from, and that target values are averaged over: 2 in
-    DrQ."""
+@dataclass(frozen=True)
+class Baseline:
+    """A variant of an agent that losses are compared with.
 
-    actor_encoder: ActorEncoder = "own"
-    """What the actor looks through, besides a head that it trains itself: `own` layers, which stay as they were
-    initialised (so in the authors' published code for vectors), or the `shared` ones that the critic trains (so in
-    CURL for images)."""
+    Args:
+        change: Given settings of the agent and the side of the frames that an environment draws, those of the variant.
+        loss: The name of the auxiliary loss that belongs to it.
+        vectors: Whether it is for vectors.
+        images: Whether it is for images.
+        usual: Whether a search trains it to compare with, if nothing else is asked for.
+    """
 
-    hidden: int = 1024
-    """Units in each of the two hidden layers of the actor and of the critics."""
+    change: Callable[[Any, int], tuple[Any, int]] = lambda settings, frame_size: (settings, frame_size)
+    loss: str | None = None
+    vectors: bool = True
+    images: bool = True
+    usual: bool = True
 
-    learning_rate: float = 1e-3
-    """Adam's step for actor and critics, and for the encoder where the critics train it."""
+    def suits(self, *, pixels: bool) -> bool:
+        """Whether it is for observations of this kind."""
+        return self.images if pixels else self.vectors
 
-    predictor_learning_rate: float = 1e-3
-    """Adam's step for the predictor of the auxiliary loss."""
 
-    encoder_learning_rate: float = 2e-3
-    """Adam's step for the encoder where the auxiliary loss trains it. The authors' published code steps it twice with
-    the same gradient, by two Adams of the paper's rate: that is one of twice the rate."""
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent as it is registered.
 
-    temperature_learning_rate: float = 1e-4
-    """Adam's step for the entropy temperature."""
+    Args:
+        name: What it is called on the command line and in files. The agent without an auxiliary loss is the baseline of
+            the same name.
+        config: The class of its settings.
+        load: Returns the class of the agent; called when one is made, so that torch is imported no sooner.
+        preset: Given the name of a preset and of a task of the paper (None for others), the settings there.
+        baselines: Further variants, by name.
+        discrete: Whether it is for discrete actions, and not for continuous ones.
+    """
 
-    initial_temperature: float = 0.1
-    """The entropy temperature at the start."""
+    name: str
+    config: type[AgentConfig]
+    load: Callable[[], type[Agent]]
+    preset: Callable[[str, str | None], AgentConfig] | None = None
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    discrete: bool = False
 
-    discount: float = 0.99
-    """How much a reward counts for each decision that it lies ahead."""
+    def settings(self, preset: str, task: str | None) -> AgentConfig:
+        """The settings of a preset; the defaults if the agent has none of its own there."""
+        return self.config() if self.preset is None else self.preset(preset, task)
 
-    critic_tau: float = 0.01
-    """How far the target critics move towards the critics at a time."""
+    def all_baselines(self) -> dict[str, Baseline]:
+        """The agent itself, and its variants."""
+        return {self.name.rpartition(":")[2]: Baseline(), **self.baselines}
 
-    encoder_tau: float = 0.05
-    """How far the target encoder moves towards the encoder at a time."""
 
-    actor_every: int = 2
-    """Updates from one actor step to the next."""
+_AGENTS: dict[str, AgentSpec] = {}
 
-    target_every: int = 2
-    """Updates from one move of the targets to the next."""
 
-    auxiliary_weight: float = 1.0
-    """The factor of the auxiliary loss, lambda in the paper."""
+def register_agent(spec: AgentSpec) -> AgentSpec:
+    """Make an agent known by its name.
 
-    predictor: PredictorKind = "paper"
-    """The network that predicts the target: `paper` (one hidden layer), or `released` (twice the input width, batch
-    norm), which the authors' published code has."""
+    Where it is registered in a module of your own, the command line finds it as `--agent module:name`, and so do
+    worker processes.
+    """
+    _AGENTS[spec.name] = spec
+    return spec
 
-    predictor_hidden: int = 256
-    """Hidden units of the predictor `paper`."""
 
-    compiled: bool = True
-    """Whether updates from vectors on a CPU run in compiled code, which is faster. Otherwise PyTorch runs them, and
-    all results are the same but for rounding."""
+def agent_spec(name: str) -> AgentSpec:
+    """The agent of this name; `module:name` imports the module that registers it first.
 
-    def is_compiled_on(self, device: str) -> bool:
-        """Whether updates run in compiled code there: convolutions take so long that nothing would be gained."""
-        return self.compiled and device == "cpu" and self.encoder != "conv" and self.augmentation == "none"
+    Raises:
+        BadInput: If there is none, naming those that there are.
+    """
+    module, _, registered = name.rpartition(":")
+    if module:
+        import_user_module(module, f"agent {name!r}")
+    if registered not in _AGENTS:
+        hint = did_you_mean(nearest(registered, _AGENTS)) or f"allowed are {', '.join(_AGENTS)}"
+        raise BadInput(f"there is no agent {registered!r}: {hint}, or module:name of one that a module registers")
+    return _AGENTS[registered]
 
-    def __post_init__(self) -> None:
-        counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
-        rates = (
-            "learning_rate",
-            "predictor_learning_rate",
-            "encoder_learning_rate",
-            "temperature_learning_rate",
-            "initial_temperature",
-        )
-        require(self, (*counts, "augmented_views"), lambda value: value >= 1, "be at least 1")
-        require(self, rates, lambda value: value > 0, "be above 0")
-        require(self, ("discount", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
-        require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
-        most = MAX_ENCODER_LAYERS.get(self.encoder, max(MAX_ENCODER_LAYERS.values()))
-        require(self, ("encoder_layers",), lambda value: 1 <= value <= most, f"be from 1 to {most} for {self.encoder}")
-        if self.augmentation == "none" and self.augmented_views > 1:
-            raise BadInput(f"augmented_views is {self.augmented_views}, but without augmentation all are the same")
+
+def agent_specs() -> tuple[AgentSpec, ...]:
+    """All agents that are registered."""
+    return tuple(_AGENTS.values())

@@ -66,9 +66,7 @@ if TYPE_CHECKING:
         SHARPNESS_DISTANCE,
         Landscape,
         LandscapeSettings,
-        TrainedAgent,
         critic_landscape,
-        read_trained_agent,
     )
     from a2ls.analysis._landscape_page import (
         DEFAULT_COLUMNS,
@@ -87,9 +85,7 @@ else:
                 "SHARPNESS_DISTANCE",
                 "Landscape",
                 "LandscapeSettings",
-                "TrainedAgent",
                 "critic_landscape",
-                "read_trained_agent",
             ),
             "a2ls.analysis._landscape_page": (
                 "DEFAULT_COLUMNS",
@@ -132,7 +128,6 @@ __all__ = [
     "Scale",
     "ScaleChoice",
     "StageStatistics",
-    "TrainedAgent",
     "analyse",
     "ancestry",
     "baseline_results",
@@ -153,7 +148,6 @@ __all__ = [
     "read_dataset",
     "read_datasets",
     "read_patterns",
-    "read_trained_agent",
     "stage_statistics",
     "summary_words",
 ]

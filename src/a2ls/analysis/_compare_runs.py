@@ -21,7 +21,7 @@ from a2ls.analysis._rliable import Array
 from a2ls.envs import paper_task
 from a2ls.search import Measure, Row, contender, loss_label
 from a2ls.space import Loss
-from a2ls.training import BASELINES, TrainConfig, differences, to_mapping, with_mapping
+from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
 
 _SHORT = 18
 # Settings that change neither what is learned nor how it is measured; `env` is compared by the task that it means.
@@ -47,7 +47,7 @@ class Runs:
     @property
     def is_baseline(self) -> bool:
         """Whether it is an agent to compare with."""
-        return self.name in BASELINES
+        return is_baseline(self.name)
 
     def shared_seeds(self, environments: Iterable[str]) -> tuple[int, ...]:
         """The seeds that are finished in all of these environments."""
@@ -195,7 +195,7 @@ def _contenders(rows: Sequence[Row]) -> tuple[list[Runs], list[str]]:
         *([f"{_trainings(twice)} there twice with different curves: the first counts."] if twice else []),
     ]
     losses = {row.label: row.loss for row in rows}
-    ordered = sorted(cells, key=lambda name: name not in BASELINES)
+    ordered = sorted(cells, key=lambda name: not is_baseline(name))
     return _with_shorts([(name, losses[name], cells[name]) for name in ordered]), notes
 
 
@@ -211,7 +211,7 @@ def _with_shorts(cells: Iterable[tuple[str, Loss | None, Mapping[str, Mapping[in
     contenders: list[Runs] = []
     numbers = 0
     for name, loss, rows in cells:
-        label = name if name in BASELINES else loss_label(loss)
+        label = name if is_baseline(name) else loss_label(loss)
         numbers += len(label) > _SHORT
         short = f"#{numbers}" if len(label) > _SHORT else label
         ordered = {env: dict(sorted(seeds.items())) for env, seeds in rows.items()}

@@ -5,17 +5,15 @@ filter of a Gaussian direction is scaled to the norm of that filter of the weigh
 stay where they are. So a distance of 1 changes every filter by as much as its own size, and networks whose weights are
 of different sizes can be compared.
 
-The weights are those of the encoder and of both critics. What the critics learn from, the transitions with their views
-and target values, is drawn and computed once at the trained weights, and is the same at every point.
+The weights are those of the networks that learn values, which are the encoder and both critics of SAC. What they learn
+from, the transitions with their views and target values, is drawn and computed once at the trained weights, and is the
+same at every point.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from a2ls._errors import BadInput, require
-from a2ls.agents import SAC, Transitions, TwinLinear
-from a2ls.training import Replay, RunFolder
+from a2ls.training import TrainedAgent
 
 SHARPNESS_DISTANCE = 0.5
 """How far from the trained weights the sharpness is measured, in either direction: half the size of the filters."""
@@ -35,7 +32,7 @@ _ROUNDING = 1e-6
 # Which part of a landscape a seed is for.
 _FIRST_DIRECTION, _SECOND_DIRECTION, _TRANSITIONS, _NOISE = range(4)
 # The dimensions of a weight over which one filter extends.
-_FILTER_DIMS: dict[type[nn.Module], tuple[int, ...]] = {nn.Linear: (1,), nn.Conv2d: (1, 2, 3), TwinLinear: (1,)}
+_FILTER_DIMS: dict[type[nn.Module], tuple[int, ...]] = {nn.Linear: (1,), nn.Conv2d: (1, 2, 3)}
 _FIXED = (nn.LayerNorm,)
 
 Point = tuple[float, float]
@@ -140,8 +137,7 @@ def _is_convex(losses: NDArray[np.float64]) -> NDArray[np.bool_]:
 def filter_normalised_direction(network: nn.Module, generator: torch.Generator) -> Direction:
     """A random direction with one tensor for each of `network.parameters()`, of its shape.
 
-    A filter is what one output unit reads: `weight[i]` of a linear layer or a convolution, `weight[twin, :, i]` of
-    layers side by side.
+    A filter is what one output unit reads: `weight[i]` of a linear layer or a convolution.
 
     Args:
         network: Whose weights the direction is scaled to.
@@ -199,95 +195,6 @@ def losses_around(
     return np.array(losses)
 
 
-@dataclass(frozen=True)
-class CriticBatch:
-    """What the critics learn from."""
-
-    views: Transitions
-    """As the networks see them."""
-    targets: Tensor
-    """(B,): the values that they should have"""
-
-
-def critic_batch(agent: SAC, batch: Transitions, generator: torch.Generator) -> CriticBatch:
-    """The views and target values of transitions, as an update of the agent draws and computes them.
-
-    Args:
-        agent: At its trained weights.
-        batch: From the replay memory.
-        generator: Where the views and the noise of the policy come from.
-    """
-    own, agent.generator = agent.generator, generator
-    try:
-        views = agent.views(batch)
-        return CriticBatch(views, agent.critic_targets(views))
-    finally:
-        agent.generator = own
-
-
-@torch.no_grad()
-def critic_loss(agent: SAC, batch: CriticBatch) -> float:
-    """The loss of both critics, with the weights as they are."""
-    return float(agent.critic_loss(batch.views, batch.targets))
-
-
-@dataclass(frozen=True)
-class TrainedAgent:
-    """An agent as a checkpoint has it, and what it learned from."""
-
-    agent: SAC
-    replay: Replay
-    step: int
-    """Environment steps that it had been trained for."""
-
-
-def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> TrainedAgent:
-    """Read an agent and its replay memory, on the CPU. No environment is made.
-
-    Args:
-        folder: The run.
-        checkpoint: One of its checkpoints; its last one if not given.
-
-    Raises:
-        BadInput: If there is no checkpoint, or it is not one of this run.
-    """
-    path = checkpoint or folder.checkpoint.path
-    if not path.is_file():
-        raise BadInput(f"{path} does not exist: a run writes it between two episodes, and at its end")
-    try:
-        # Mapped, because a replay memory full of images would not fit into the memory twice.
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)["training"]
-    except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError) as error:
-        raise BadInput(f"{path} is no checkpoint of a run") from error
-    try:
-        return _trained_agent(folder, state)
-    except (KeyError, TypeError, RuntimeError, ValueError, IndexError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{path} is no checkpoint of the run in {folder.path}: its networks are others") from error
-
-
-def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
-    job = folder.read_job()
-    config, replay_state = job.config, state["replay"]
-    observation: int | tuple[int, ...]
-    if config.environment.pixels:
-        channels, height, width = replay_state["observations"]["frames"].shape[1:]
-        observation = (channels * config.environment.frames, height, width)
-    else:
-        observation = replay_state["observations"]["before"].shape[1]
-    action_dim = replay_state["actions"].shape[1]
-    agent = SAC(observation, action_dim, config.agent, job.loss)
-    # Optimisers and the generator's state are of no use here, and that of a GPU's generator fits no other.
-    networks = {name: value for name, value in state["agent"].items() if name != "_extra_state"}
-    missing, unexpected = agent.load_state_dict(networks, strict=False)
-    if unexpected or set(missing) != {"_extra_state"}:
-        raise KeyError(f"missing {missing}, unexpected {unexpected}")
-    replay = Replay(min(config.replay_capacity, config.decisions), observation, action_dim, agent.device)
-    replay.load_state_dict(replay_state)
-    return TrainedAgent(agent, replay, state["decisions"] * config.environment.action_repeat)
-
-
 def critic_landscape(
     trained: TrainedAgent, label: str, settings: LandscapeSettings, on_point: Callable[[], None] | None = None
 ) -> Landscape:
@@ -309,12 +216,12 @@ def critic_landscape(
     if not len(replay):
         raise BadInput(f"{label}: the replay memory is empty, so there is no loss to compute")
     sampling = np.random.default_rng(settings.part_seed(_TRANSITIONS))
-    noise = torch.Generator(agent.device).manual_seed(settings.part_seed(_NOISE))
+    noise = torch.Generator().manual_seed(settings.part_seed(_NOISE))
     batches = [
-        critic_batch(agent, replay.sample_transitions(settings.batch_size, sampling), noise)
+        agent.value_loss(replay.sample_transitions(settings.batch_size, sampling), noise)
         for _ in range(settings.batches)
     ]
-    networks = nn.ModuleList([agent.encoder, agent.critic])
+    networks = batches[0][0]
     weights = list(networks.parameters())
     first, second = (
         filter_normalised_direction(networks, torch.Generator().manual_seed(settings.part_seed(part)))
@@ -322,7 +229,7 @@ def critic_landscape(
     )
 
     def losses(points: Iterable[Point]) -> NDArray[np.float64]:
-        mean_loss = lambda: float(np.mean([critic_loss(agent, batch) for batch in batches]))  # noqa: E731
+        mean_loss = lambda: float(np.mean([float(loss()) for _, loss in batches]))  # noqa: E731
         return losses_around(weights, (first, second), points, mean_loss, on_point)
 
     centre = float(losses([(0.0, 0.0)])[0])

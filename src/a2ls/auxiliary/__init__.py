@@ -3,15 +3,13 @@
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, EncoderKind, PredictorKind
+from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
 
 if TYPE_CHECKING:
     from a2ls.auxiliary._augmentations import Augmentation, make_augmentation
     from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
-    from a2ls.auxiliary._blocks import joined, parted
-    from a2ls.auxiliary._encoders import Encoder, make_encoder
-    from a2ls.auxiliary._network import Gradients, Network, Perceptron, relu_gradient, relu_gradient_
-    from a2ls.auxiliary._operators import OperatorLoss
+    from a2ls.auxiliary._encoders import Encoder, make_encoder, mlp
+    from a2ls.auxiliary._operators import OperatorLoss, register_operator
     from a2ls.auxiliary._predictor import make_predictor
 else:
     __getattr__ = imported_when_used(
@@ -19,10 +17,8 @@ else:
         {
             "a2ls.auxiliary._augmentations": ("Augmentation", "make_augmentation"),
             "a2ls.auxiliary._auxiliary_loss": ("AuxiliaryLoss", "Sequences"),
-            "a2ls.auxiliary._blocks": ("joined", "parted"),
-            "a2ls.auxiliary._encoders": ("Encoder", "make_encoder"),
-            "a2ls.auxiliary._network": ("Gradients", "Network", "Perceptron", "relu_gradient", "relu_gradient_"),
-            "a2ls.auxiliary._operators": ("OperatorLoss",),
+            "a2ls.auxiliary._encoders": ("Encoder", "make_encoder", "mlp"),
+            "a2ls.auxiliary._operators": ("OperatorLoss", "register_operator"),
             "a2ls.auxiliary._predictor": ("make_predictor",),
         },
     )
@@ -33,18 +29,12 @@ __all__ = [
     "AugmentationKind",
     "AuxiliaryLoss",
     "Encoder",
-    "EncoderKind",
-    "Gradients",
-    "Network",
     "OperatorLoss",
-    "Perceptron",
     "PredictorKind",
     "Sequences",
-    "joined",
     "make_augmentation",
     "make_encoder",
     "make_predictor",
-    "parted",
-    "relu_gradient",
-    "relu_gradient_",
+    "mlp",
+    "register_operator",
 ]

@@ -1,121 +1,101 @@
-"""Encoders: what turns a state into features.
+"""Encoders: what turns an observation into features.
 
 Every encoder is a `body` followed by a `head`, so that an actor can look through the body that the critic and the
-auxiliary loss train, with a head of its own. `encoder(observations)` is `head(body(observations))`.
+auxiliary loss train, with a head of its own. `encoder(obs)` is `head(body(obs))`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from a2ls.auxiliary._conv_body import ConvBody
-from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, EncoderKind
-from a2ls.auxiliary._network import Gradients, Identity, Network, RectifiedPerceptron, relu_gradient
+from a2ls._errors import BadInput
+from a2ls._user_code import import_user_module
+from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS
+
+_KERNEL = 3
+_FIRST_STRIDE = 2
+_BRIGHTEST = 255
 
 
-class Encoder(Network):
+def mlp(*sizes: int) -> nn.Sequential:
+    """Linear layers of these sizes, with ReLU between them."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers[:-1])
+
+
+class Encoder(nn.Module):
     """Maps observations (B, *observation) to features (B, feature_dim)."""
 
-    def __init__(self, body: Network, head: Network, feature_dim: int) -> None:
+    def __init__(self, body: nn.Module, head: nn.Module, feature_dim: int) -> None:
         super().__init__()
         self.body = body
         self.head = head
         self.feature_dim = feature_dim
 
-    def forward(self, observations: Tensor) -> Tensor:
+    def forward(self, obs: Tensor) -> Tensor:
         """Features (B, feature_dim) of the observations (B, *observation)."""
-        features: Tensor = self.head(self.body(observations))
+        features: Tensor = self.head(self.body(obs))
         return features
 
-    def trace(self, observations: Tensor) -> tuple[Tensor, Any]:
-        """The same, and the traces of body and head."""
-        x, body = self.body.trace(observations)
-        features, head = self.head.trace(x)
-        return features, (body, head)
 
-    def gradients(self, trace: Any, above: Tensor, *, below: bool = True) -> tuple[Gradients, Tensor | None]:
-        """Those of the head, which hands the gradient of its inputs to the body."""
-        body, head = trace
-        head_gradients, between = self.head.gradients(head, above)
-        assert between is not None
-        body_gradients, first = self.body.gradients(body, between, below=below)
-        return [*body_gradients, *head_gradients], first
-
-
-class DenseBody(Network):
+class DenseBody(nn.Module):
     """Densely connected layers: each sees, and passes on, everything before it."""
 
     def __init__(self, observation_dim: int, layers: int, width: int) -> None:
         super().__init__()
-        linears = [nn.Linear(observation_dim + i * width, width) for i in range(layers)]
-        self.layers = nn.ModuleList(linears)
-        # As in `Perceptron`.
-        self._tensors = [(linear.weight, linear.bias) for linear in linears]
+        self.layers = nn.ModuleList(nn.Linear(observation_dim + i * width, width) for i in range(layers))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, obs: Tensor) -> Tensor:
         """Observations (B, n) with `layers * width` units appended."""
-        for weight, bias in self._tensors:
-            x = torch.cat([x, F.linear(x, weight, bias).relu_()], dim=-1)
+        x = obs
+        for layer in self.layers:
+            x = torch.cat([x, F.relu(layer(x), inplace=True)], dim=-1)
         return x
 
-    def trace(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, twice: the output holds the inputs of every layer."""
-        output = self.forward(x)
-        return output, output
 
-    def gradients(self, trace: Tensor, above: Tensor, *, below: bool = True) -> tuple[Gradients, Tensor | None]:
-        """Layer by layer from the last: each hands on the gradient of all that it saw."""
-        found: Gradients = []
-        for weight, _ in reversed(self._tensors):
-            inputs = weight.shape[1]
-            x, units = trace[:, :inputs], trace[:, inputs:]
-            own = relu_gradient(above[:, inputs:], units)
-            found += own.sum(0), torch.mm(own.T, x)
-            if below or weight is not self._tensors[0][0]:
-                above = torch.addmm(above[:, :inputs], own, weight)
-            trace = x
-        return found[::-1], above if below else None
+class ConvBody(nn.Module):
+    """3x3 convolutions with ReLU, the first with stride 2: the encoder of CURL and of the paper.
 
+    Everything inside is in channels-last order, in which a CPU computes convolutions fastest, and so is what comes out:
+    flat vectors that need no copy.
+    """
 
-class Head(Network):
-    """The last two layers of every trained encoder, without the tanh that some agents add."""
-
-    def __init__(self, body_dim: int, feature_dim: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], layers: int, filters: int) -> None:
         super().__init__()
-        self.linear = nn.Linear(body_dim, feature_dim)
-        self.norm = nn.LayerNorm(feature_dim)
-        self._tensors = (self.linear.weight, self.linear.bias, self.norm.weight, self.norm.bias)
+        channels, height, width = shape
+        convolutions = [
+            nn.Conv2d(inputs, outputs, _KERNEL, stride=_FIRST_STRIDE if i == 0 else 1)
+            for i, (inputs, outputs) in enumerate(pairwise((channels, *[filters] * layers)))
+        ]
+        self.layers = nn.ModuleList(convolutions).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.output_dim = filters * _side(height, layers) * _side(width, layers)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Features (B, feature_dim) of what the body gave (B, body_dim)."""
-        return self.trace(x)[0]
+    def forward(self, images: Tensor) -> Tensor:
+        """Flat features (B, output_dim) of images (B, channels, height, width) with values from 0 to 255."""
+        x = images.to(self.layers[0].weight.dtype, memory_format=torch.channels_last)
+        for i, layer in enumerate(self.layers):
+            # Scaling the few weights instead of the many pixels.
+            weight = layer.weight / _BRIGHTEST if i == 0 else layer.weight
+            x = F.relu(F.conv2d(x, weight, layer.bias, layer.stride), inplace=True)
+        return x.permute(0, 2, 3, 1).flatten(1)
 
-    def trace(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The same, and what the norm was given and found."""
-        weight, bias, scale, shift = self._tensors
-        projected = F.linear(x, weight, bias)
-        features, mean, inverse_deviation = torch.native_layer_norm(projected, scale.shape, scale, shift, self.norm.eps)
-        return features, (x, projected, mean, inverse_deviation)
 
-    def gradients(
-        self, trace: tuple[Tensor, ...], above: Tensor, *, below: bool = True
-    ) -> tuple[Gradients, Tensor | None]:
-        """Through the norm with torch's own formula, and through the linear layer."""
-        x, projected, mean, inverse_deviation = trace
-        weight, _, scale, shift = self._tensors
-        own, of_scale, of_shift = torch.ops.aten.native_layer_norm_backward.default(
-            above, projected, scale.shape, mean, inverse_deviation, scale, shift, [True, True, True]
-        )
-        found = [torch.mm(own.T, x), own.sum(0), of_scale, of_shift]
-        return found, torch.mm(own, weight) if below else None
+def _side(size: int, layers: int) -> int:
+    """Height or width of what the last layer gives."""
+    side = (size - _KERNEL) // _FIRST_STRIDE + 1 - (layers - 1) * (_KERNEL - 1)
+    if side < 1:
+        raise BadInput(f"images of side {size} are too small for {layers} convolutional layers")
+    return side
 
 
 def make_encoder(
-    kind: EncoderKind,
+    kind: str,
     observation: int | tuple[int, ...],
     *,
     layers: int = 1,
@@ -128,6 +108,7 @@ def make_encoder(
 
     `dense` (the paper's choice for vectors) has `observation + layers * dense_width` features, `identity` hands the
     observation on unchanged and has nothing to train; `mlp` and `conv`, which is for images, have `features`.
+    `module:function` is one of your own: the function is given the shape of an observation, and returns an `Encoder`.
 
     Args:
         kind: Which one.
@@ -138,23 +119,31 @@ def make_encoder(
         filters: Filters of a layer of `conv`.
         features: What `mlp` and `conv` make of an observation.
     """
+    shape = (observation,) if isinstance(observation, int) else observation
+    module, _, function = kind.rpartition(":")
+    if module:
+        make = getattr(import_user_module(module, f"encoder {kind!r}"), function, None)
+        encoder = make(shape) if callable(make) else None
+        if not isinstance(encoder, Encoder):
+            raise BadInput(f"encoder is {kind!r}, but {module} has no function {function} that returns an Encoder")
+        return encoder
     if kind not in MAX_ENCODER_LAYERS:
         raise ValueError(f"unknown encoder {kind!r}: allowed are {', '.join(MAX_ENCODER_LAYERS)}")
     if not 1 <= layers <= MAX_ENCODER_LAYERS[kind]:
         raise ValueError(f"layers of the encoder {kind} must be from 1 to {MAX_ENCODER_LAYERS[kind]}, got {layers}")
-    shape = (observation,) if isinstance(observation, int) else observation
-    if kind == "conv":
-        if len(shape) != 3:
-            raise ValueError(f"the encoder conv needs images (channels, height, width), but observations are {shape}")
-        convolutions = ConvBody(shape, layers, filters)
-        return Encoder(convolutions, Head(convolutions.output_dim, features), features)
-    if len(shape) != 1:
-        raise ValueError(f"the encoder {kind} needs vectors, but observations have the shape {shape}")
-    size = shape[0]
+    if len(shape) != (3 if kind == "conv" else 1):
+        wanted = "images (channels, height, width)" if kind == "conv" else "vectors"
+        raise BadInput(f"the encoder {kind} needs {wanted}, but observations have the shape {shape}")
     if kind == "identity":
-        return Encoder(Identity(), Identity(), size)
-    if kind == "dense":
-        width = size + layers * dense_width
-        return Encoder(DenseBody(size, layers, dense_width), Head(width, width), width)
-    body = RectifiedPerceptron(size, *[mlp_width] * layers)
-    return Encoder(body, Head(mlp_width, features), features)
+        return Encoder(nn.Identity(), nn.Identity(), shape[0])
+    body: nn.Module
+    if kind == "conv":
+        body = ConvBody((shape[0], shape[1], shape[2]), layers, filters)
+        width = body.output_dim
+    elif kind == "dense":
+        body = DenseBody(shape[0], layers, dense_width)
+        width = features = shape[0] + layers * dense_width
+    else:
+        body = nn.Sequential(mlp(shape[0], *[mlp_width] * layers), nn.ReLU(inplace=True))
+        width = mlp_width
+    return Encoder(body, nn.Sequential(nn.Linear(width, features), nn.LayerNorm(features)), features)

@@ -24,7 +24,7 @@ from a2ls.cli.grid_command import (
 )
 from a2ls.cli.results_view import environment_notes, environment_table
 from a2ls.search import BenchmarkFolder, Grid, baseline, contender, summarise
-from a2ls.training import BASELINES
+from a2ls.training import is_baseline
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ def run(arguments: Sequence[str]) -> None:
         refuse_settings(chosen, Arguments(resume=chosen.resume, workers=chosen.workers))
         folder = BenchmarkFolder.open(chosen.resume)
     else:
-        contenders = (*map(baseline, flat(chosen.baseline)), *map(contender, flat(chosen.loss)))
+        contenders = (
+            *map(baseline, flat(chosen.baseline)),
+            *(contender(text, configs[0].algorithm) for text in flat(chosen.loss)),
+        )
         folder = ask(chosen, Grid(contenders, configs, seeds_of(chosen)), "benchmark")
     train_in_view(folder, chosen.workers, f"a2ls benchmark --resume {shlex.quote(str(folder.path))}")
     _print_results(Console(), folder)
@@ -71,7 +74,7 @@ def _print_results(console: Console, folder: BenchmarkFolder) -> None:
     """A table for each environment with all trainings in the folder, and what to know of them."""
     by_env = summarise(folder.rows())
     reference = folder.grid.reference or next(
-        (each.name for summaries in by_env.values() for each in summaries if each.name in BASELINES), None
+        (each.name for summaries in by_env.values() for each in summaries if is_baseline(each.name)), None
     )
     for env, summaries in by_env.items():
         console.print()

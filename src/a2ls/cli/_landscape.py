@@ -27,13 +27,12 @@ from a2ls.analysis import (
     directions_words,
     landscape_page,
     landscape_summary,
-    read_trained_agent,
     summary_words,
 )
 from a2ls.cli.tables import titled_table
 from a2ls.cli.training_view import loss_label
 from a2ls.cli.words import count_of, duration, say
-from a2ls.training import RunFolder, TrainJob, prepare_process, write_whole
+from a2ls.training import RunFolder, TrainJob, prepare_process, read_trained_agent, write_whole
 
 _SECONDS_BETWEEN_LINES = 15.0
 

@@ -61,7 +61,9 @@ def run(arguments: Sequence[str]) -> None:
         loss = parse_loss(chosen.loss)
         if loss is None:
             raise BadInput("loss is 'none', but operators compare what a loss predicts: give one")
-        folder = ask(chosen, Grid(operator_contenders(loss), configs, seeds_of(chosen)), "operators")
+        folder = ask(
+            chosen, Grid(operator_contenders(loss, configs[0].algorithm), configs, seeds_of(chosen)), "operators"
+        )
     try:
         compared_loss(folder.grid)
     except BadInput as error:

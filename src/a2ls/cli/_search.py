@@ -26,7 +26,7 @@ from a2ls.cli.search_view import SearchView
 from a2ls.cli.words import count_of, duration, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, Candidate, SearchConfig, SearchFolder, SearchPresetName, search_preset
-from a2ls.training import differences, option_text, preset_for, to_mapping
+from a2ls.training import DEFAULT_AGENT, TrainConfig, differences, option_text, preset_for, to_mapping
 
 _PRESET: SearchPresetName = "laptop"
 _REFUSAL = (
@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> None:
 
 def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]:
     """What the options that stand for many settings say: an old search for all of them, or preset and environment."""
-    chosen = early_options(arguments, "preset", "env", "resume")
+    chosen = early_options(arguments, "preset", "env", "resume", "agent")
     if chosen.resume is not None:
         folder = SearchFolder.open(Path(chosen.resume))
         if chosen.preset is not None:
@@ -111,14 +111,14 @@ def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]
         return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
     known = chosen.preset if chosen.preset in get_args(SearchPresetName) else _PRESET
     name: Any = preset_for(known, pixels=chosen.pixels, allowed=get_args(SearchPresetName))
-    return Arguments(search_preset(name, *([chosen.env] if chosen.env else []))), None
+    return Arguments(search_preset(name, chosen.env or "cheetah-run", chosen.agent or DEFAULT_AGENT)), None
 
 
 def _check(chosen: Arguments) -> None:
     """What can be known to be of no use before anything is written."""
     config, budget = chosen.settings, chosen.budget
-    if config.training.agent.encoder == "identity":
-        raise BadInput("encoder is 'identity', but a search needs an encoder that losses can train: dense or mlp")
+    if not config.training.agent.trains_encoder:
+        raise BadInput("the agent has no encoder that losses can train, as a search needs it: choose another --encoder")
     if 0 < budget.max_env_steps < config.training.steps:
         raise BadInput(
             f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
@@ -244,7 +244,7 @@ def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spen
         commands["the rest of the search"] = f"{program} search --resume {path} {spent.option} 0"
     if best:
         loss = shlex.quote(best[0].label)
-        training = f"{_environment_options(folder.config.training.environment)} --seed {folder.config.seed + 1}"
+        training = f"{_training_options(folder.config.training)} --seed {folder.config.seed + 1}"
         commands |= {
             "the best again, with other seeds": f"{program} validate {path}",
             "what the best one predicts": f"{program} losses {loss}",
@@ -254,8 +254,10 @@ def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spen
     return "To go on:\n\n" + "\n".join(f"  {about:{width}}   {command}" for about, command in commands.items())
 
 
-def _environment_options(environment: EnvironmentConfig) -> str:
-    """The environment as options of `a2ls train`, without those that are as by default."""
+def _training_options(config: TrainConfig) -> str:
+    """Environment and agent as options of `a2ls train`, without those that are as by default."""
+    environment = config.environment
     default = to_mapping(EnvironmentConfig(environment.env))
     given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
-    return " ".join((option_text("env", environment.env), *given))
+    agent = [] if config.algorithm == DEFAULT_AGENT else [option_text("agent", config.algorithm)]
+    return " ".join((option_text("env", environment.env), *given, *agent))

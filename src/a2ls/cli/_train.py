@@ -13,18 +13,17 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from a2ls import tape, training
+from a2ls import recorder, training
 from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.curves_view import LabelledCurve, curves_table
-from a2ls.cli.options import chosen_preset, early_options
+from a2ls.cli.options import chosen_agent, chosen_preset, early_options
 from a2ls.cli.training_view import TrainingView, loss_label, run_label, summary_table, warnings
+from a2ls.envs import EnvironmentConfig
 from a2ls.training import (
-    BASELINES,
     DEFAULT_CHECKPOINT_SECONDS,
     DEFAULT_PRESET,
     NO_LOSS,
-    BaselineName,
     PresetName,
     Result,
     RunFolder,
@@ -44,14 +43,15 @@ from a2ls.training import (
 class Arguments:
     """Train an agent with an auxiliary loss, or with none, and keep everything in a folder.
 
-    Settings are taken from the preset, then from the file of --config, then from the agent, then from the options.
+    Settings are taken from the preset, then from the file of --config, then from the baseline, then from the options.
     The defaults below are those of the preset that was chosen. Some lines to start from:
 
         a2ls train --env cheetah-run --loss a2-winner
         a2ls train --env Pendulum-v1 --action-repeat 1 --steps 20000 --loss "s0 a0 -> s1"
-        a2ls train --env walker-walk --preset paper-vector --loss none --agent sac-identity
+        a2ls train --env walker-walk --preset paper-vector --baseline sac-identity
         a2ls train --env cheetah-run --pixels --loss a2-winner --video
-        a2ls train --env walker-walk --preset paper-image --agent drq
+        a2ls train --env walker-walk --preset paper-image --baseline drq
+        a2ls train --env cheetah-run --agent my_agents:td3 --loss a2-winner
         a2ls train --resume runs/cheetah-run-a2-winner-seed0
     """
 
@@ -68,9 +68,10 @@ class Arguments:
     """Where settings come from that nothing else sets: `fast` (one or two minutes on one core), `fast-image` (about
     ten; with --pixels, `fast` means this), or the paper's."""
 
-    agent: BaselineName | None = None
-    """A baseline by its name, a short form of several options: `sac` (as the preset says), `sac-identity` (no encoder,
-    vectors only), `sac-no-aug` (no augmentation, pixels only), `curl` (with its loss), `rad` or `drq` (pixels only)."""
+    baseline: str | None = None
+    """A variant of the agent that losses are compared with, a short form of several options. Those of SAC: `sac` (as
+    the preset says), `sac-identity` (no encoder, vectors only), `sac-no-aug` (no augmentation, pixels only), `curl`
+    (with its loss), `rad` or `drq` (pixels only)."""
 
     config: Path | None = None
     """A TOML file with settings, such as the config.toml of an earlier run."""
@@ -111,14 +112,14 @@ def run(arguments: Sequence[str]) -> None:
         folder = RunFolder.open(chosen.resume)
     else:
         job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
-        own = None if chosen.agent is None else baseline_loss(chosen.agent)
+        own = None if chosen.baseline is None else baseline_loss(chosen.baseline)
         if own is not None and job.loss != own:
-            raise BadInput(f"loss is {chosen.loss!r}, but the agent {chosen.agent} has one of its own: leave one out")
+            raise BadInput(f"loss is {chosen.loss!r}, but {chosen.baseline} has one of its own: leave one out")
         # Before the folder, so that nothing is left behind if it cannot be used.
         training.require_trainable(job.config, render=chosen.video)
         folder = RunFolder.create(chosen.out or _new_folder(job), job)
     config = folder.read_job().config
-    if config.agent.is_compiled_on(config.device):
+    if config.is_recorded:
         _compile_updates()
     training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
     video = chosen.video_format if chosen.video else None
@@ -128,8 +129,8 @@ def run(arguments: Sequence[str]) -> None:
 def _compile_updates() -> None:
     """Do it before the training, with a word about it: the first time after an installation one waits for it."""
     waiting = Console().status("compiling updates: once after an installation, about 20 seconds")
-    with waiting, contextlib.suppress(ImportError):  # The agent says it when it learns without.
-        tape.prepare()
+    with waiting, contextlib.suppress(ImportError):  # The training says it when it goes on without.
+        recorder.prepare()
 
 
 def _refuse_settings(chosen: Arguments) -> None:
@@ -184,13 +185,14 @@ def train_in_view(
 
 def _base_job(arguments: Sequence[str]) -> TrainJob:
     """What the options that stand for many settings say; they decide the defaults of all others."""
-    chosen = early_options(arguments, "env", "agent", "config")
-    config = preset(chosen_preset(arguments), *([chosen.env] if chosen.env else []))
+    chosen = early_options(arguments, "env", "baseline", "config")
+    config = preset(chosen_preset(arguments), chosen.env or EnvironmentConfig.env, chosen_agent(arguments))
     job = TrainJob(config, None, 0)
     if chosen.config is not None:
         job = read_job(Path(chosen.config), base=job)
-    if chosen.agent in BASELINES:
-        job = replace(job, config=with_baseline(job.config, chosen.agent), loss=baseline_loss(chosen.agent) or job.loss)
+    if chosen.baseline is not None:
+        loss = baseline_loss(chosen.baseline) or job.loss
+        job = replace(job, config=with_baseline(job.config, chosen.baseline), loss=loss)
     return job
 
 

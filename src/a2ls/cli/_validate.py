@@ -64,9 +64,9 @@ class Arguments:
     stage: int | None = None
     """Take the best losses of this stage alone."""
 
-    baseline: str = "sac"
-    """The agent to compare with: sac, sac-identity, curl or rad, and for pixels sac, sac-no-aug, curl, rad or drq. Its
-    mean in each environment is 1."""
+    baseline: str = ""
+    """What to compare with; by default the agent without a loss. SAC has sac, sac-identity, curl and rad, and for
+    pixels sac, sac-no-aug, curl, rad and drq. Its mean in each environment is 1."""
 
     workers: int = field(default_factory=available_cores)
     """Trainings at the same time, with one thread each; by default one for each core. It changes no result."""

@@ -18,11 +18,12 @@ from a2ls._errors import BadInput, require
 from a2ls.cli._errors import Failure
 from a2ls.cli.benchmark_view import BenchmarkView, GridProgress
 from a2ls.cli.cores import available_cores
-from a2ls.cli.options import chosen_preset
+from a2ls.cli.options import chosen_agent, chosen_preset
 from a2ls.cli.words import count_of, say
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import BenchmarkFolder, Grid
 from a2ls.training import (
+    DEFAULT_AGENT,
     DEFAULT_PRESET,
     PresetName,
     TrainConfig,
@@ -140,9 +141,9 @@ def parse_for_environments(
 
 def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, tuple[TrainConfig, ...]]:
     """Read the command line of a benchmark, and the settings in each of its environments."""
-    name = chosen_preset(arguments)
+    name, agent = chosen_preset(arguments), chosen_agent(arguments)
     chosen, configs = parse_for_environments(
-        arguments, prog, lambda settings: kind(settings=settings), lambda env: preset(name, env), DEFAULT_ENV
+        arguments, prog, lambda settings: kind(settings=settings), lambda env: preset(name, env, agent), DEFAULT_ENV
     )
     require(chosen, ("workers", "seeds"), lambda value: value >= 1, "be at least 1")
     require(chosen, ("first_seed",), lambda value: value >= 0, "not be negative")
@@ -157,7 +158,8 @@ def settings_options(configs: Sequence[TrainConfig]) -> str:
 def _options_beside(configs: Sequence[TrainConfig], name: PresetName) -> str:
     given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
     for config in configs:
-        base = to_mapping(preset(name, config.environment.env))
+        base = to_mapping(preset(name, config.environment.env, config.algorithm))
+        given |= {} if config.algorithm == DEFAULT_AGENT else {"agent": config.algorithm}
         given |= {key: value for key, value, _ in differences(to_mapping(config), base)}
     return " ".join(option_text(key, value) for key, value in given.items())
 

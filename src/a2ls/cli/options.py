@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import get_args
 
-from a2ls.training import DEFAULT_PRESET, PresetName, preset_for
+from a2ls.training import DEFAULT_AGENT, DEFAULT_PRESET, PresetName, preset_for
+
+
+def chosen_agent(arguments: Sequence[str]) -> str:
+    """The agent, which decides what other options there are."""
+    name: str = early_options(arguments, "agent").agent or DEFAULT_AGENT
+    return name
 
 
 def early_options(arguments: Sequence[str], *names: str) -> argparse.Namespace:

@@ -12,7 +12,7 @@ from rich.text import Text
 from a2ls.cli.tables import titled_table
 from a2ls.search import MANY_SEEDS, MIN_SEEDS, Interval, Standing, Summary, Verdict, clear_best
 from a2ls.space import SIMILARITIES, Operator
-from a2ls.training import BASELINES
+from a2ls.training import is_baseline
 
 _UNKNOWN = "-"
 
@@ -123,7 +123,7 @@ def _operator_cell(
 
 
 def _is_baseline(summary: Summary) -> bool:
-    return summary.name in BASELINES
+    return is_baseline(summary.name)
 
 
 def _number(value: float, digits: int = 1) -> str:

@@ -32,7 +32,7 @@ from a2ls.search import (
     Started,
     loss_label,
 )
-from a2ls.training import BASELINES
+from a2ls.training import is_baseline
 
 _SHORT_LABEL = 40
 
@@ -209,7 +209,7 @@ class SearchProgress:
 
     def _failure(self, event: Failed) -> list[News]:
         """A failure that is not the last; for the last one there is a line about the training's end."""
-        rows = self.rows.baselines if event.job.label in BASELINES else self.rows.candidates
+        rows = self.rows.baselines if is_baseline(event.job.label) else self.rows.candidates
         if any(row.number == event.job.key.number and _has_ended(row) for row in rows):
             return []
         return [News(f"failed, and is tried once more: {event.reason}: {_job_label(event.job)}", is_rare=True)]
@@ -268,7 +268,7 @@ def _stage_of(candidate: Candidate) -> int:
 
 
 def _job_label(job: Job) -> str:
-    if job.label in BASELINES:
+    if is_baseline(job.label):
         return f"baseline {job.label} (seed {job.training.seed})"
     return loss_label(job.training.loss)
 

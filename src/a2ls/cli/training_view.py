@@ -74,7 +74,7 @@ class TrainingView:
     def on_start(self, training: Training) -> None:
         """The training begins, or goes on after a kill."""
         self._start = self._shown = time.monotonic()
-        self._start_step, self._start_updates = training.step, training.agent.updates
+        self._start_step, self._start_updates = training.step, training.updates
         self._progress.reset(self._task, completed=training.step)
         if training.step:
             self._console.print(f"resumed at step {training.step:,}")
@@ -86,7 +86,7 @@ class TrainingView:
             return
         self._shown = now
         seconds = now - self._start
-        rate = f"{(training.agent.updates - self._start_updates) / seconds:.0f} updates/s"
+        rate = f"{(training.updates - self._start_updates) / seconds:.0f} updates/s"
         self._progress.update(self._task, completed=training.step, rate=rate)
         if not self._console.is_terminal:
             left = seconds * (self._job.config.steps - training.step) / max(training.step - self._start_step, 1)

@@ -1,4 +1,4 @@
-"""Environments as the agents see them: vectors or images in, actions in [-1, 1] out.
+"""Environments as the agents see them: vectors or images in, actions in [-1, 1] or whole numbers out.
 
 Any Gymnasium id can be made, as can the dm_control tasks of the paper under their short names:
 
@@ -11,7 +11,7 @@ Importing this package is cheap: the simulators are loaded when one of their env
 """
 
 from a2ls.envs._actions import ActionScaler
-from a2ls.envs._agent_env import AgentEnv, Observation
+from a2ls.envs._agent_env import Action, AgentEnv, Observation
 from a2ls.envs._config import EnvironmentConfig
 from a2ls.envs._errors import UnsuitableEnvironment
 from a2ls.envs._make import make_env
@@ -23,6 +23,7 @@ from a2ls.envs._rendering import prepare_rendering
 __all__ = [
     "COLOURS",
     "PAPER_TASKS",
+    "Action",
     "ActionScaler",
     "AgentEnv",
     "EnvironmentConfig",

@@ -4,18 +4,18 @@ import math
 from typing import Any, Protocol
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from a2ls.envs._actions import ActionScaler
+from a2ls.envs._actions import make_action_map
 from a2ls.envs._errors import UnsuitableEnvironment
 from a2ls.envs._observations import NotFinite, RawObservation
 from a2ls.envs._repeating import repeating
 
-Vector = NDArray[np.float32]
 Observation = NDArray[Any]
 """A float32 vector, or uint8 frames."""
+Action = NDArray[Any] | int
+"""A float32 vector in [-1, 1], or a whole number."""
 
 
 class Observer(Protocol):
@@ -33,8 +33,10 @@ class Observer(Protocol):
         ...
 
 
-class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
-    """An environment as an agent sees it, with actions in [-1, 1] and one step per decision.
+class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
+    """An environment as an agent sees it, with one step per decision.
+
+    Its `action_space` is a box from -1 to 1 if the environment's actions are continuous, and `Discrete` if they are.
 
     One wrapper for all of it, because the training loop passes here millions of times: only the last
     observation of the repeats is looked at.
@@ -54,18 +56,14 @@ class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
     observation_shape: tuple[int, ...]
     """Of an observation: (numbers,) or (channels, height, width)."""
 
-    action_dim: int
-    """Length of an action."""
-
     def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, action_repeat: int = 1) -> None:
         super().__init__(env)
         self._repeating = repeating(env, action_repeat)
-        self._scale = ActionScaler(env.action_space)
+        self._to_environment = make_action_map(env.action_space)
         self.observer = observer
         self.observation_space = observer.space
         self.observation_shape = observer.space.shape
-        self.action_dim = self._scale.size
-        self.action_space = spaces.Box(-1.0, 1.0, (self.action_dim,), np.float32)
+        self.action_space = self._to_environment.space
         self._episode_steps = 0
         self._needs_reset = True
 
@@ -81,8 +79,8 @@ class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
         except NotFinite as error:
             raise self._not_finite(error) from error
 
-    def step(self, action: Vector) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Hold `action`, of shape (actions,), for the repeats.
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Hold `action`, a vector (actions,) or a whole number, for the repeats.
 
         Returns:
             The last observation, the sum of the rewards, whether the episode terminated, whether it was truncated,
@@ -91,7 +89,7 @@ class AgentEnv(gymnasium.Wrapper[Observation, Vector, Any, Any]):
         # dm_control would start a new episode without a word.
         if self._needs_reset:
             raise gymnasium.error.ResetNeeded("Call reset() before the first step and after the end of an episode.")
-        held = self._repeating.hold(self._scale(action))
+        held = self._repeating.hold(self._to_environment(action))
         self._episode_steps += held.steps
         self._needs_reset = held.terminated or held.truncated
         if not math.isfinite(held.reward):

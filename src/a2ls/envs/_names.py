@@ -7,6 +7,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from a2ls._suggest import nearest
+from a2ls._user_code import import_user_module
 from a2ls.envs._errors import UnsuitableEnvironment
 from a2ls.envs._rendering import prepare_rendering
 
@@ -63,23 +64,13 @@ def find_spec(gymnasium_id: str) -> EnvSpec:
     """
     module, separator, environment = gymnasium_id.rpartition(":")
     if separator:
-        _import_module(module, gymnasium_id)
+        import_user_module(module, f"environment {gymnasium_id!r}", UnsuitableEnvironment)
     if environment.startswith(DM_CONTROL_NAMESPACE):
         _register_dm_control()
     try:
         return gymnasium.spec(environment)
     except gymnasium.error.Error as error:
         message = f"There is no environment {environment!r}. {_suggestion(environment)}"
-        raise UnsuitableEnvironment(message) from error
-
-
-def _import_module(module: str, gymnasium_id: str) -> None:
-    try:
-        importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # The module was found; something that it imports was not.
-        message = f"The module {module!r} of the environment {gymnasium_id!r} cannot be imported: {error}."
         raise UnsuitableEnvironment(message) from error
 
 

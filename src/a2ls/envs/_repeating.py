@@ -32,7 +32,7 @@ class Held(NamedTuple):
 class Repeating(Protocol):
     """A way to hold actions in an environment."""
 
-    def hold(self, action: NDArray[Any]) -> Held:
+    def hold(self, action: NDArray[Any] | int) -> Held:
         """Take the steps with `action`, shaped as the environment's action space is; none after the episode's end."""
         ...
 
@@ -49,7 +49,7 @@ class GymnasiumSteps:
         self._env = env
         self._repeats = repeats
 
-    def hold(self, action: NDArray[Any]) -> Held:
+    def hold(self, action: NDArray[Any] | int) -> Held:
         """See `Repeating`."""
         step = self._env.step
         total, steps = 0.0, 0
@@ -76,7 +76,7 @@ class DmControlSteps:
         self._to_gymnasium = to_gymnasium
         self._repeats = repeats
 
-    def hold(self, action: NDArray[Any]) -> Held:
+    def hold(self, action: NDArray[Any] | int) -> Held:
         """See `Repeating`."""
         step = self._env.step
         total, steps = 0.0, 0

@@ -18,7 +18,7 @@ from a2ls.search._grid import Cell, GridSource
 from a2ls.search._jobs import Event
 from a2ls.search._rows import Row, has_row, read_row
 from a2ls.search._run import run_jobs
-from a2ls.training import BASELINES, TrainConfig, differences, to_mapping, with_mapping
+from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
 
 _KIND = "benchmark"
 
@@ -54,7 +54,7 @@ class Grid:
     @property
     def reference(self) -> str | None:
         """The baseline that others are compared with: the first there is."""
-        return next((each.name for each in self.contenders if each.name in BASELINES), None)
+        return next((each.name for each in self.contenders if is_baseline(each.name)), None)
 
     def cells(self) -> list[Cell]:
         """All trainings, those of the first seed before those of the second: comparisons are fair at any time."""
@@ -97,8 +97,9 @@ class BenchmarkSettings:
     def from_mapping(values: Mapping[str, Any]) -> BenchmarkSettings:
         """What `to_mapping` wrote."""
         configs = {env: with_mapping(TrainConfig(), config) for env, config in values["training"].items()}
+        algorithm = next(iter(configs.values())).algorithm  # Of them all: `TrainConfig` made it known to this process.
         grid = Grid(
-            tuple(map(stored_contender, values["grid"]["contenders"])),
+            tuple(stored_contender(name, algorithm) for name in values["grid"]["contenders"]),
             tuple(configs[env] for env in values["grid"]["environments"]),
             tuple(values["grid"]["seeds"]),
         )

@@ -71,7 +71,7 @@ class SearchConfig:
     pruner: str = "none"
     """An Optuna pruner that ends hopeless trainings early, with its options: `median`, `percentile:percentile=25`."""
 
-    baselines: tuple[str, ...] = ("sac", "sac-identity", "curl")
+    baselines: tuple[str, ...] = ()
     """Agents to compare with, trained first; `none` for no baseline."""
 
     baseline_seeds: int = 1

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from a2ls.space import Loss, named_loss, names_of
+from a2ls.space import Loss, names_of
 from a2ls.training import (
-    BASELINES,
+    DEFAULT_AGENT,
     NO_LOSS,
     TrainConfig,
     TrainJob,
     baseline_loss,
+    baseline_names,
+    is_baseline,
     parse_loss,
+    plain_baseline,
     require_baseline,
     with_baseline,
 )
@@ -31,7 +34,7 @@ class Contender:
     @property
     def label(self) -> str:
         """The shortest name that people know it by."""
-        return self.name if self.loss is None or self.name in BASELINES else loss_label(self.loss)
+        return self.name if self.loss is None or is_baseline(self.name) else loss_label(self.loss)
 
     def job(self, config: TrainConfig, seed: int) -> TrainJob:
         """The training of this contender.
@@ -39,7 +42,7 @@ class Contender:
         Raises:
             BadInput: If it is a baseline that is not for the observations of the configuration.
         """
-        if self.name in BASELINES:
+        if is_baseline(self.name):
             config = with_baseline(config, require_baseline(self.name))
         return TrainJob(config, self.loss, seed)
 
@@ -53,21 +56,25 @@ def baseline(name: str) -> Contender:
     return Contender(name, baseline_loss(require_baseline(name)))
 
 
-def contender(text: str) -> Contender:
-    """The loss of this name, text form or file; `none` is the plain agent."""
+def contender(text: str, algorithm: str = DEFAULT_AGENT) -> Contender:
+    """The loss of this name, text form or file, for an agent; `none` is the plain agent."""
     loss = parse_loss(text)
-    return baseline("sac") if loss is None else loss_contender(loss)
+    return baseline(plain_baseline(algorithm)) if loss is None else loss_contender(loss, algorithm)
 
 
-def loss_contender(loss: Loss) -> Contender:
-    """A loss as a contender; two that mean the same are one, and CURL's is the baseline."""
+def loss_contender(loss: Loss, algorithm: str = DEFAULT_AGENT) -> Contender:
+    """A loss as a contender. Two that mean the same are one, and the loss of a baseline of the agent is that."""
     form = loss.canonical()
-    return baseline("curl") if form == named_loss("curl").canonical() else Contender(str(form), loss)
+    for name in baseline_names(algorithm):
+        own = baseline_loss(name)
+        if own is not None and own.canonical() == form:
+            return baseline(name)
+    return Contender(str(form), loss)
 
 
-def stored_contender(name: str) -> Contender:
+def stored_contender(name: str, algorithm: str = DEFAULT_AGENT) -> Contender:
     """The contender that is known by this name in a storage."""
-    return baseline(name) if name in BASELINES else loss_contender(Loss.parse(name, _ANY_HORIZON))
+    return baseline(name) if is_baseline(name) else loss_contender(Loss.parse(name, _ANY_HORIZON), algorithm)
 
 
 def loss_label(loss: Loss | None) -> str:

@@ -12,11 +12,12 @@ from a2ls.search._results import Measure, summarise
 from a2ls.search._rows import Row
 from a2ls.search._statistics import Array, with_best_as_one
 from a2ls.space import MSE, OPERATORS, Loss, Operator
+from a2ls.training import DEFAULT_AGENT
 
 
-def operator_contenders(loss: Loss) -> tuple[Contender, ...]:
-    """The loss with each of the ten operators in place of its own."""
-    return tuple(loss_contender(replace(loss, operator=operator)) for operator in OPERATORS)
+def operator_contenders(loss: Loss, algorithm: str = DEFAULT_AGENT) -> tuple[Contender, ...]:
+    """The loss with each of the ten operators in place of its own, for an agent."""
+    return tuple(loss_contender(replace(loss, operator=operator), algorithm) for operator in OPERATORS)
 
 
 def compared_loss(grid: Grid) -> Loss:

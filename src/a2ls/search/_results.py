@@ -11,7 +11,7 @@ import numpy as np
 from a2ls.search._contenders import loss_label
 from a2ls.search._rows import Row
 from a2ls.search._statistics import Array, Interval, mean_interval, normalised
-from a2ls.training import BASELINES
+from a2ls.training import is_baseline
 
 Measure = Literal["aulc", "last"]
 
@@ -59,7 +59,7 @@ def summarise(rows: Iterable[Row]) -> dict[str, list[Summary]]:
     for row in rows:
         cells.setdefault(row.env, {}).setdefault(row.label, []).append(row)
     return {
-        env: sorted((_summary(own) for own in contenders.values()), key=lambda each: each.name not in BASELINES)
+        env: sorted((_summary(own) for own in contenders.values()), key=lambda each: not is_baseline(each.name))
         for env, contenders in cells.items()
     }
 

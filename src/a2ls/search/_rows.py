@@ -8,7 +8,7 @@ from typing import Any, Literal
 from optuna.trial import FrozenTrial, TrialState
 
 from a2ls.space import Loss
-from a2ls.training import BASELINES, NO_LOSS, Curve, CurvePoint
+from a2ls.training import NO_LOSS, Curve, CurvePoint, is_baseline
 
 State = Literal["running", "finished", "pruned", "failed"]
 
@@ -52,7 +52,7 @@ class Row:
     @property
     def is_baseline(self) -> bool:
         """Whether it is one of the agents to compare with."""
-        return self.label in BASELINES
+        return is_baseline(self.label)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from a2ls.search._rows import Candidate
 from a2ls.search._search import SearchFolder
 from a2ls.search._statistics import Array, Interval, normalised_interval, normalised_mean, ranks
 from a2ls.space import Loss
-from a2ls.training import TrainConfig, write_whole
+from a2ls.training import TrainConfig, plain_baseline, write_whole
 
 
 class NoVerdict(BadInput):
@@ -43,10 +43,9 @@ class Selected:
     candidates: tuple[int, ...]
     """Numbers of the candidates with this loss."""
 
-    @property
-    def contender(self) -> Contender:
+    def contender(self, algorithm: str) -> Contender:
         """The loss as a contender of a benchmark."""
-        return loss_contender(self.loss)
+        return loss_contender(self.loss, algorithm)
 
 
 def best_losses(candidates: Iterable[Candidate], top: int, stage: int | None = None) -> list[Selected]:
@@ -141,7 +140,7 @@ class Validation:
         top: int = 5,
         seeds: int = 3,
         stage: int | None = None,
-        baseline_name: str = "sac",
+        baseline_name: str = "",
     ) -> Validation:
         """Select losses and ask for their trainings; `benchmark.run` does them.
 
@@ -151,25 +150,26 @@ class Validation:
             top: How many losses.
             seeds: How many seeds each; they are fresh ones.
             stage: Take the best losses of this stage only.
-            baseline_name: What they are compared with.
+            baseline_name: What they are compared with; the agent without a loss if not given.
 
         Raises:
             BadInput: If the search has no finished candidate there, or an earlier validation had other settings.
         """
         if top < 1 or seeds < 1:
             raise BadInput(f"top is {top} and seeds is {seeds}, but both must be at least 1")
-        reference = baseline(baseline_name)
+        algorithm = search.config.training.algorithm
+        reference = baseline(baseline_name or plain_baseline(algorithm))
         selected = best_losses(search.candidates(), top, stage)
         if not selected:
             where = "" if stage is None else f" in stage {stage}"
             raise BadInput(f"{search.path} has no finished candidate{where}: there is nothing to validate")
         path = search.path / "validation"
         first = _first_seed(search, path)
-        contenders = (reference, *(each.contender for each in selected))
+        contenders = (reference, *(each.contender(algorithm) for each in selected))
         grid = Grid(contenders, tuple(configs), tuple(range(first, first + seeds)))
         settings = search.settings
         benchmark = BenchmarkFolder.ask(path, grid, storage=settings.storage, name=f"{settings.name}-validation")
-        return Validation(search, benchmark, selected, baseline_name)
+        return Validation(search, benchmark, selected, reference.name)
 
     def verdict(self) -> Verdict:
         """What the finished trainings say.
@@ -185,12 +185,13 @@ class Validation:
         scores = {env: of for env, of in all_scores.items() if self.baseline in of and of[self.baseline].mean() != 0}
         if not scores:
             raise NoVerdict(f"the baseline {self.baseline} has no score but 0 in any environment to compare with")
-        complete = [each for each in self.selected if all(each.contender.name in of for of in scores.values())]
+        names = {each: each.contender(self.search.config.training.algorithm).name for each in self.selected}
+        complete = [each for each in self.selected if all(names[each] in of for of in scores.values())]
         if not complete:
             raise NoVerdict("no loss has a finished training in every environment")
 
         def standings(*environments: str) -> list[Standing]:
-            own = [[scores[env][each.contender.name] for env in environments] for each in complete]
+            own = [[scores[env][names[each]] for env in environments] for each in complete]
             return _standings(complete, own, [scores[env][self.baseline] for env in environments])
 
         return Verdict(

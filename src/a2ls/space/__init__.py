@@ -14,7 +14,7 @@ others (the source):
 from a2ls.space._elements import KINDS, Element, Kind
 from a2ls.space._loss import Loss
 from a2ls.space._loss_files import BadLossFile
-from a2ls.space._operators import MSE, OPERATORS, SIMILARITIES, Operator, Similarity
+from a2ls.space._operators import MSE, OPERATORS, SIMILARITIES, Operator, Similarity, register_similarity
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
 from a2ls.space._size import space_size
 from a2ls.space._validity import MAX_HORIZON, InvalidLoss
@@ -52,6 +52,7 @@ __all__ = [
     "named_losses",
     "names_of",
     "patterns_of",
+    "register_similarity",
     "space_size",
     "zoo",
 ]

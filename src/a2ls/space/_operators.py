@@ -9,6 +9,16 @@ from a2ls._suggest import did_you_mean, nearest
 
 Similarity = Literal["inner", "bilinear", "cosine", "mse", "nmse"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+"""Those of the paper."""
+_KNOWN: list[str] = list(SIMILARITIES)
+
+
+def register_similarity(name: str) -> None:
+    """Let an `Operator` have one more name; `a2ls.auxiliary.register_operator` says what it computes."""
+    if not name.isidentifier() or name != name.lower():
+        raise ValueError(f"the name of an operator is {name!r}, but must be one word in lower case")
+    if name not in _KNOWN:
+        _KNOWN.append(name)
 
 
 @dataclass(frozen=True, order=True)
@@ -26,7 +36,7 @@ class Operator:
     negatives: bool = False
 
     def __post_init__(self) -> None:
-        if self.similarity not in SIMILARITIES:
+        if self.similarity not in _KNOWN:
             raise ValueError(_unknown_similarity(self.similarity))
         object.__setattr__(self, "negatives", bool(self.negatives))
 
@@ -36,7 +46,7 @@ class Operator:
         similarity, plus, negatives = (part.strip().lower() for part in text.partition("+"))
         similarity = similarity.replace("-", "")
         problems = []
-        if similarity not in SIMILARITIES:
+        if similarity not in _KNOWN:
             problems.append(_unknown_similarity(similarity))
         if plus and negatives not in ("neg", "negatives"):
             problems.append(f"only +neg may follow the similarity of an operator, got '+{negatives}'")
@@ -49,8 +59,8 @@ class Operator:
 
 
 def _unknown_similarity(word: str) -> str:
-    question = did_you_mean(nearest(word, SIMILARITIES))
-    allowed = f"an operator is one of {', '.join(SIMILARITIES)}, each with or without +neg"
+    question = did_you_mean(nearest(word, _KNOWN))
+    allowed = f"an operator is one of {', '.join(_KNOWN)}, each with or without +neg"
     return f"{word!r} is not an operator" + (f"; {question}" if question else "") + f" ({allowed})"
 
 

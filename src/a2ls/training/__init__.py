@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
 from a2ls.training._baselines import (
-    BASELINES,
-    IMAGE_BASELINES,
-    VECTOR_BASELINES,
-    BaselineName,
     baseline_loss,
+    baseline_names,
+    is_baseline,
+    plain_baseline,
     require_baseline,
+    usual_baselines,
     with_baseline,
 )
 from a2ls.training._checkpoint import DEFAULT_CHECKPOINT_SECONDS, Checkpoint
-from a2ls.training._config import TrainConfig
+from a2ls.training._config import DEFAULT_AGENT, TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._files import write_whole
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from a2ls.training._replay import Replay, SequenceNeeds
     from a2ls.training._requirements import require_trainable
     from a2ls.training._run import run_in_folder
+    from a2ls.training._trained_agent import TrainedAgent, read_trained_agent
     from a2ls.training._training import Diverged, Training, train
 else:
     __getattr__ = imported_when_used(
@@ -43,18 +44,16 @@ else:
             "a2ls.training._replay": ("Replay", "SequenceNeeds"),
             "a2ls.training._requirements": ("require_trainable",),
             "a2ls.training._run": ("run_in_folder",),
+            "a2ls.training._trained_agent": ("TrainedAgent", "read_trained_agent"),
             "a2ls.training._training": ("Diverged", "Training", "train"),
         },
     )
 
 __all__ = [
-    "BASELINES",
+    "DEFAULT_AGENT",
     "DEFAULT_CHECKPOINT_SECONDS",
     "DEFAULT_PRESET",
-    "IMAGE_BASELINES",
     "NO_LOSS",
-    "VECTOR_BASELINES",
-    "BaselineName",
     "Checkpoint",
     "Curve",
     "CurvePoint",
@@ -67,23 +66,29 @@ __all__ = [
     "SequenceNeeds",
     "TrainConfig",
     "TrainJob",
+    "TrainedAgent",
     "Training",
     "VideoFormat",
     "baseline_loss",
+    "baseline_names",
     "differences",
     "in_environment",
+    "is_baseline",
     "loss_text",
     "option_text",
     "parse_loss",
+    "plain_baseline",
     "prepare_process",
     "preset",
     "preset_for",
     "read_job",
+    "read_trained_agent",
     "require_baseline",
     "require_trainable",
     "run_in_folder",
     "to_mapping",
     "train",
+    "usual_baselines",
     "versions",
     "with_baseline",
     "with_mapping",

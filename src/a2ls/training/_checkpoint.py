@@ -51,7 +51,7 @@ class Checkpoint:
         if not self.path.exists():
             return 0.0
         # Mapped, because a replay memory full of images would not fit into the memory twice.
-        state = torch.load(self.path, map_location=training.agent.device, weights_only=True, mmap=True)
+        state = torch.load(self.path, map_location=training.device, weights_only=True, mmap=True)
         training.load_state_dict(state["training"])
         return float(state["seconds"])
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+import tyro
 
 from a2ls._errors import BadInput, require
-from a2ls.agents import SACConfig
+from a2ls.agents import AgentConfig, SACConfig, agent_spec
 from a2ls.envs import EnvironmentConfig
 
 DEVICES = ("cpu", "cuda", "mps")
+DEFAULT_AGENT = "sac"
 
 
 @dataclass(frozen=True)
@@ -18,8 +23,11 @@ class TrainConfig:
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """Where the agent learns."""
 
-    agent: SACConfig = field(default_factory=SACConfig)
-    """Networks and learning."""
+    agent: AgentConfig = field(default_factory=SACConfig)
+    """Networks and learning of the agent."""
+
+    algorithm: Annotated[str, tyro.conf.arg(name="agent")] = DEFAULT_AGENT
+    """The agent: `sac`, or `module:name` of one of your own."""
 
     steps: int = 100_000
     """Environment steps: decisions of the agent times the action repeat."""
@@ -45,13 +53,21 @@ class TrainConfig:
     device: str = "cpu"
     """Where the networks are: cpu, cuda, cuda:1 or mps."""
 
+    compiled: bool = True
+    """Whether updates from vectors on a CPU are recorded and played in compiled code, which is faster. Otherwise
+    PyTorch runs them, and all results are the same but for rounding."""
+
     def __post_init__(self) -> None:
         counts = ("evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity")
         require(self, counts, lambda value: value >= 1, "be at least 1")
         require(self, ("auxiliary_batch_size",), lambda value: value >= 0, "not be negative")
-        if self.environment.pixels != (self.agent.encoder == "conv"):
-            seen, suits = ("pixels", "conv") if self.environment.pixels else ("vectors", "dense, mlp or identity")
-            raise BadInput(f"encoder is {self.agent.encoder!r}, but the agent sees {seen}: it must be {suits}")
+        settings = agent_spec(self.algorithm).config
+        if not isinstance(self.agent, settings):
+            raise BadInput(
+                f"the settings of the agent are a {type(self.agent).__name__}, but {self.algorithm} has "
+                f"{settings.__name__}: use with_agent"
+            )
+        self.agent.require_observations(pixels=self.environment.pixels)
         if self.decisions < self.evaluations:
             raise BadInput(
                 f"steps is {self.steps}, which is {self.decisions} decisions with an action repeat of "
@@ -64,9 +80,33 @@ class TrainConfig:
         """How often the agent chooses an action in the whole training."""
         return self.steps // self.environment.action_repeat
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether updates are recorded: convolutions take so long that nothing would be gained."""
+        return self.compiled and self.device == "cpu" and not self.environment.pixels
+
     def evaluation_decisions(self) -> tuple[int, ...]:
         """After how many decisions each evaluation takes place."""
         return tuple(round(self.decisions * (i + 1) / self.evaluations) for i in range(self.evaluations))
+
+    def with_agent(self, algorithm: str, settings: AgentConfig | None = None) -> TrainConfig:
+        """The same training with another agent, whose settings are its defaults if not given."""
+        return replace(self, algorithm=algorithm, agent=settings or agent_spec(algorithm).config())
+
+    def prepared_for(self, mapping: Mapping[str, Any]) -> tuple[TrainConfig, Mapping[str, Any]]:
+        """What the values of a mapping are to be put into: with another agent come other settings.
+
+        Also reads what earlier versions wrote: `compiled` was a setting of the agent.
+        """
+        config = self
+        algorithm = mapping.get("algorithm", self.algorithm)
+        if isinstance(algorithm, str) and algorithm != self.algorithm:
+            config = self.with_agent(algorithm)
+        agent = mapping.get("agent")
+        if isinstance(agent, Mapping) and "compiled" in agent and algorithm == DEFAULT_AGENT:
+            others = {name: value for name, value in agent.items() if name != "compiled"}
+            mapping = {"compiled": agent["compiled"], **mapping, "agent": others}
+        return config, mapping
 
 
 def _check_device(name: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a2ls.envs import AgentEnv, Observation
 
-Policy = Callable[[Observation], NDArray[np.float32]]
+Policy = Callable[[Observation], Any]
 """Maps an observation to an action, or a batch of observations to one of actions."""
 
 

@@ -70,7 +70,8 @@ def _job(mapping: dict[str, Any], base: TrainJob) -> TrainJob:
     pixels = environment.get("pixels") is True
     if "preset" in mapping or pixels > config.environment.pixels:
         name = preset_for(mapping.pop("preset", DEFAULT_PRESET), pixels=pixels)
-        config = preset(name, environment.get("env", config.environment.env))  # type: ignore[arg-type]
+        algorithm = mapping.get("algorithm", config.algorithm)
+        config = preset(name, environment.get("env", config.environment.env), algorithm)  # type: ignore[arg-type]
     loss, seed = mapping.pop("loss", loss_text(base.loss)), mapping.pop("seed", base.seed)
     if not isinstance(loss, str):
         raise BadInput(f"loss is {loss!r}, but must be a name, a text form or 'none'")

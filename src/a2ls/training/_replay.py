@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -38,20 +39,24 @@ class Replay:
 
     Args:
         capacity: How many transitions to remember.
-        observation: Length of a vector, or the shape of an image: 3 x frames, height and width.
-        action_dim: Length of an action.
+        observation_shape: (length,) of a vector, or 3 x frames, height and width of an image.
+        action_space: A box of vectors, or `Discrete`.
         device: Where batches go.
     """
 
     def __init__(
-        self, capacity: int, observation: int | tuple[int, ...], action_dim: int, device: torch.device
+        self,
+        capacity: int,
+        observation_shape: tuple[int, ...],
+        action_space: spaces.Space[Any],
+        device: torch.device,
     ) -> None:
         self.capacity = capacity
         self.device = device
         self._on_cpu = device.type == "cpu"  # Where a batch already is: asking torch to move it takes time.
-        shape = (observation,) if isinstance(observation, int) else observation
-        self._store = make_store(capacity, shape)
-        self._actions = np.empty((capacity, action_dim), np.float32)
+        self._store = make_store(capacity, observation_shape)
+        discrete = isinstance(action_space, spaces.Discrete)
+        self._actions = np.empty((capacity, *(action_space.shape or ())), np.int64 if discrete else np.float32)
         self._rewards = np.empty(capacity, np.float32)
         self._continues = np.empty(capacity, np.float32)
         self._episodes = np.empty(capacity, np.int64)
@@ -63,7 +68,7 @@ class Replay:
     def add(
         self,
         observation: NDArray[Any],
-        action: NDArray[np.float32],
+        action: NDArray[Any] | int,
         reward: float,
         next_observation: NDArray[Any],
         *,
@@ -87,10 +92,10 @@ class Replay:
         """A batch of transitions, every stored one equally likely."""
         places = rng.integers(self._store.oldest, self.added, size=batch) % self.capacity
         return Transitions(
-            observations=self._on_device(self._store.before(places)),
+            obs=self._on_device(self._store.before(places)),
             actions=self._take(self._actions, places),
             rewards=self._take(self._rewards, places),
-            next_observations=self._on_device(self._store.after(places)),
+            next_obs=self._on_device(self._store.after(places)),
             continues=self._take(self._continues, places),
         )
 
@@ -134,7 +139,7 @@ class Replay:
         differ: NDArray[np.bool_] = self._episodes.take(first) != self._episodes.take(last)
         return differ
 
-    def _take(self, column: NDArray[np.float32], places: Places) -> Tensor:
+    def _take(self, column: NDArray[Any], places: Places) -> Tensor:
         return self._on_device(column.take(places, axis=0))
 
     def _on_device(self, values: NDArray[Any]) -> Tensor:

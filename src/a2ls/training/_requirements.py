@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from a2ls._errors import BadInput
-from a2ls.agents import make_perception
+from a2ls.agents import make_agent
 from a2ls.envs import make_env
 from a2ls.training._config import TrainConfig
 
@@ -19,8 +19,7 @@ def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
     require_device(config.device)
     env = make_env(config.environment, render=render)
     env.close()
-    with torch.device("meta"):  # Takes neither memory nor time.
-        make_perception(env.observation_shape, config.agent)
+    make_agent(config.algorithm, env.observation_shape, env.action_space, config.agent)
 
 
 def require_device(name: str) -> None:

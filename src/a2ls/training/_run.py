@@ -123,7 +123,7 @@ def _result(state: Literal["finished", "diverged"], reason: str, training: Train
         reason=reason,
         aulc=training.curve.aulc,
         seconds=seconds,
-        updates=training.agent.updates,
+        updates=training.updates,
         updates_without_sequences=training.updates_without_sequences,
         peak_memory_mb=_peak_memory_mb(),
         versions=versions(),

@@ -22,6 +22,9 @@ def to_mapping(settings: Any) -> dict[str, Any]:
 def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", others: tuple[str, ...] = ()) -> T:
     """The dataclass with the fields that the mapping names replaced.
 
+    A dataclass whose fields depend on each other may say how, by a method `prepared_for`: given the mapping, it returns
+    the dataclass to start from and the mapping to put into it.
+
     Args:
         settings: The dataclass; its fields may be dataclasses themselves.
         mapping: New values; nested where the field is a dataclass.
@@ -31,6 +34,8 @@ def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", ot
     Raises:
         BadInput: For an unknown key, naming the nearest known ones, or for a value of the wrong type.
     """
+    if hasattr(settings, "prepared_for"):
+        settings, mapping = settings.prepared_for(mapping)
     hints = get_type_hints(type(settings))
     changes: dict[str, Any] = {}
     for key, value in mapping.items():
@@ -60,7 +65,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tu
 
 def option_text(name: str, value: Any) -> str:
     """A setting as an option of the command line: `--frame-size 84`, `--pixels`, `--no-shadows`."""
-    dashed = name.replace("_", "-")
+    dashed = "agent" if name == "algorithm" else name.replace("_", "-")
     if isinstance(value, bool):
         return f"--{dashed}" if value else f"--no-{dashed}"
     values = value if isinstance(value, list | tuple) else [value]

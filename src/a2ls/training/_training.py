@@ -7,10 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from numpy.typing import NDArray
 
-from a2ls.agents import SAC, Metrics
-from a2ls.envs import AgentEnv, Observation, make_env
+from a2ls._errors import BadInput
+from a2ls.agents import Metrics, make_agent
+from a2ls.envs import Action, AgentEnv, Observation, make_env
+from a2ls.recorder import Recorded
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
 from a2ls.training._config import TrainConfig
@@ -20,7 +23,10 @@ from a2ls.training._replay import Replay, SequenceNeeds
 from a2ls.training._requirements import require_device
 
 OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
-Vectors = NDArray[np.float32]
+Actions = NDArray[Any]
+
+_FORMAT = 2
+"""Of `state_dict`: counted up when another version could not go on from it."""
 
 
 class Diverged(RuntimeError):
@@ -35,6 +41,16 @@ class Diverged(RuntimeError):
         self.step = step
         self.curve = curve
         """The evaluations before it diverged."""
+
+
+def require_format(state: dict[str, Any]) -> None:
+    """Check that this version can read the state of a training.
+
+    Raises:
+        BadInput: If another version of this program has made it.
+    """
+    if state.get("format") != _FORMAT:
+        raise BadInput("the checkpoint was made by another version of a2ls: delete it to begin the training anew")
 
 
 def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEvaluation | None = None) -> Curve:
@@ -70,23 +86,30 @@ class Training:
         self.config = config
         self.seed = seed
         self.env = make_env(config.environment)
-        self.agent = SAC(
+        self.device = torch.device(config.device)
+        self.agent = make_agent(
+            config.algorithm,
             self.env.observation_shape,
-            self.env.action_dim,
+            self.env.action_space,
             config.agent,
             loss,
             seed=seeds.derived_seed(seed, seeds.AGENT),
             device=config.device,
         )
+        self._agent_act, self._agent_update = self.agent.act, self.agent.update
+        if config.is_recorded:
+            self._agent_act = Recorded(self.agent.act, state=self.agent)
+            self._agent_update = Recorded(self.agent.update, state=self.agent)
         self.replay = Replay(
             min(config.replay_capacity, config.decisions),
             self.env.observation_shape,
-            self.env.action_dim,
-            self.agent.device,
+            self.env.action_space,
+            self.device,
         )
         self.curve = Curve()
         self.decisions = 0
         self.episode = 0
+        self.updates = 0
         self.updates_without_sequences = 0
         """Updates that left out the auxiliary loss because no episode was long enough for it."""
         self._needs = None if loss is None else SequenceNeeds(loss)
@@ -108,7 +131,7 @@ class Training:
     @property
     def metrics(self) -> dict[str, float]:
         """The losses and other figures of the last updates."""
-        return {name: float(figure()) for name, figure in self._metrics.items()}
+        return {name: float(value) for name, value in self._metrics.items()}
 
     def run(
         self,
@@ -147,7 +170,7 @@ class Training:
     def _decide(self, observation: Observation) -> tuple[Observation, bool]:
         """Take one decision; returns the next observation and whether the episode ended with it."""
         if self.decisions < self.config.initial_steps:
-            action = self._exploration.uniform(-1, 1, self.env.action_dim).astype(np.float32)
+            action = self._random_action()
         else:
             action = self._act(observation[None], deterministic=False)[0]
         following, reward, terminated, truncated, _ = self.env.step(action)
@@ -156,6 +179,12 @@ class Training:
         self.episode += terminated or truncated
         return following, terminated or truncated
 
+    def _random_action(self) -> Action:
+        space = self.env.action_space
+        if isinstance(space, spaces.Discrete):
+            return int(self._exploration.integers(space.n))
+        return self._exploration.uniform(-1, 1, space.shape).astype(np.float32)
+
     def _update(self) -> None:
         batch = self.replay.sample_transitions(self.config.batch_size, self._sampling)
         sequences = None
@@ -163,7 +192,8 @@ class Training:
             batch_size = self.config.auxiliary_batch_size or self.config.batch_size
             sequences = self.replay.sample_sequences(batch_size, self._needs, self._sampling)
             self.updates_without_sequences += sequences is None
-        self._metrics = {**self._metrics, **self.agent.update(batch, sequences)}
+        self._metrics |= self._agent_update(batch, sequences, **self.agent.schedule(self.updates))
+        self.updates += 1
 
     def _evaluate(self) -> CurvePoint:
         episodes = range(self.config.evaluation_episodes)
@@ -179,16 +209,16 @@ class Training:
         self.curve = self.curve.with_point(point)
         return point
 
-    def _act(self, observations: Observation, *, deterministic: bool) -> Vectors:
-        on_device = torch.from_numpy(observations).to(self.agent.device)
-        actions: Vectors = self.agent.act(on_device, deterministic=deterministic).cpu().numpy()
+    def _act(self, observations: Observation, *, deterministic: bool) -> Actions:
+        obs = torch.from_numpy(observations).to(self.device)
+        actions: Actions = self._agent_act(obs, deterministic=deterministic).cpu().numpy()
         if not np.isfinite(actions).all():
             raise Diverged(self.step, self.metrics, self.curve)
         return actions
 
-    def policy(self, observation: Observation) -> Vectors:
-        """The deterministic action (action_dim,) for an observation."""
-        action: Vectors = self._act(observation[None], deterministic=True)[0]
+    def policy(self, observation: Observation) -> Action:
+        """The deterministic action for an observation."""
+        action: Action = self._act(observation[None], deterministic=True)[0]
         return action
 
     def state_dict(self) -> dict[str, Any]:
@@ -198,23 +228,33 @@ class Training:
         a seed that depends on its number alone.
         """
         return {
+            "format": _FORMAT,
+            "observation_shape": list(self.env.observation_shape),
+            "discrete_actions": int(getattr(self.env.action_space, "n", 0)),
             "agent": self.agent.state_dict(),
             "replay": self.replay.state_dict(),
             "curve": self.curve.to_csv(),
             "decisions": self.decisions,
             "episode": self.episode,
+            "updates": self.updates,
             "updates_without_sequences": self.updates_without_sequences,
             "exploration": self._exploration.bit_generator.state,
             "sampling": self._sampling.bit_generator.state,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned for the same configuration, loss and seed."""
+        """Go on from what `state_dict` returned for the same configuration, loss and seed.
+
+        Raises:
+            BadInput: If another version of this program has made it.
+        """
+        require_format(state)
         self.agent.load_state_dict(state["agent"])
         self.replay.load_state_dict(state["replay"])
         self.curve = Curve.from_csv(state["curve"])
         self.decisions = state["decisions"]
         self.episode = state["episode"]
+        self.updates = state["updates"]
         self.updates_without_sequences = state["updates_without_sequences"]
         self._exploration.bit_generator.state = state["exploration"]
         self._sampling.bit_generator.state = state["sampling"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from a2ls.training import BASELINES
+from a2ls.training import baseline_names
 
 Theme = Literal["light", "dark"]
 
@@ -191,7 +191,7 @@ def in_origin_order(origins: Sequence[str]) -> list[str]:
 
 def baseline_line(name: str) -> dict[str, Any]:
     """Colour and dash of a baseline, the same in all figures."""
-    known = list(BASELINES)
+    known = list(baseline_names())
     place = known.index(name) if name in known else 0
     return {"color": _BASELINE_COLOURS[place % len(_DASHES)], "dash": _DASHES[place % len(_DASHES)], "width": 2}
 

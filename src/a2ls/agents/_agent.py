@@ -1,0 +1,102 @@
+"""What an agent is: `act` chooses actions, `update` learns from a batch. All of it is plain PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from a2ls._errors import BadInput
+from a2ls.auxiliary import Sequences
+
+Metrics = dict[str, Tensor]
+"""Losses and other scalars of an update, by name: detached tensors that stay what they are."""
+
+
+class Transitions(NamedTuple):
+    """A batch of B transitions."""
+
+    obs: Tensor
+    """(B, *observation)"""
+    actions: Tensor
+    """(B, action_dim) in [-1, 1], or (B,) with an integer type if actions are discrete"""
+    rewards: Tensor
+    """(B,)"""
+    next_obs: Tensor
+    """(B, *observation)"""
+    continues: Tensor
+    """(B,): 0 where the task ended, 1 elsewhere, the end by a time limit included"""
+
+
+class Agent(nn.Module):
+    """The base of all agents.
+
+    A subclass is made as `MyAgent(observation_shape, action_space, config, loss, seed=0, device="cpu")`. Its networks,
+    optimisers (`torch.optim`) and generators (`torch.Generator`) are attributes: `state_dict` holds all of them, so a
+    training can go on after a kill. What changes from one update to the next belongs into tensors (parameters and
+    buffers), because the training may record an update and play it again without its Python code; a Python number that
+    changes is noticed, and costs that speed.
+    """
+
+    def act(self, obs: Tensor, *, deterministic: bool) -> Tensor:
+        """Actions for observations (B, *observation).
+
+        They have the shape (B, action_dim) and lie in [-1, 1], or are integers (B,) if actions are discrete.
+        """
+        raise NotImplementedError
+
+    def update(self, batch: Transitions, sequences: Sequences | None, *_: Any, **parts: Any) -> Metrics:
+        """Learn from a batch, and from sequences if there is an auxiliary loss.
+
+        `parts` is what `schedule` said of this update, and a subclass names them: `update(..., *, actor: bool)`.
+        """
+        raise NotImplementedError
+
+    def schedule(self, update: int) -> dict[str, bool]:  # noqa: ARG002
+        """Which parts the update of this number, counted from 0, has: the keyword arguments of `update`."""
+        return {}
+
+    def value_loss(self, batch: Transitions, generator: torch.Generator) -> tuple[nn.Module, Callable[[], Tensor]]:  # noqa: ARG002
+        """The networks that learn values, and a function that computes their loss on this batch with their weights.
+
+        What is random in it, and the values to be learned, are drawn and computed once, here. For loss landscapes.
+        """
+        raise BadInput(f"{type(self).__name__} has no value_loss, which a landscape is drawn of")
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """The optimisers and generators among the attributes. Part of `state_dict()`."""
+        state: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, torch.optim.Optimizer):
+                state[name] = value.state_dict()
+            elif isinstance(value, torch.Generator):
+                state[name] = value.get_state()
+        return state
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Restore what `get_extra_state` returned. Part of `load_state_dict()`."""
+        for name, saved in state.items():
+            value = getattr(self, name)
+            if isinstance(value, torch.Generator):
+                value.set_state(saved.cpu())
+            else:
+                value.load_state_dict(saved)
+
+
+def optimizer_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """Step down the gradient of a loss with respect to the parameters of the optimiser, and to no others."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    loss.backward(inputs=parameters)  # type: ignore[no-untyped-call]
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@torch.no_grad()
+def move_towards(target: nn.Module, source: nn.Module, tau: float) -> None:
+    """Move the parameters of a target network by the share `tau` towards those of its source, and copy its buffers."""
+    for mine, theirs in zip(target.parameters(), source.parameters(), strict=True):
+        mine.lerp_(theirs, tau)
+    for buffer, current in zip(target.buffers(), source.buffers(), strict=True):
+        buffer.copy_(current)

@@ -1,0 +1,207 @@
+"""The settings of SAC, those of the presets, and the variants of SAC that losses are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from a2ls._errors import BadInput, require
+from a2ls._suggest import did_you_mean, nearest
+from a2ls.agents._config import AgentConfig, Baseline
+from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
+
+ActorEncoder = Literal["own", "shared"]
+
+
+@dataclass(frozen=True)
+class SACConfig(AgentConfig):
+    """Networks and learning of the agent. The defaults are the paper's table of vector hyper-parameters."""
+
+    encoder: str = "dense"
+    """How states are encoded: vectors by `dense` (the paper's), `mlp`, or `identity` for no encoder at all; images by
+    `conv`; or `module:function` for one of your own."""
+
+    encoder_layers: int = 1
+    """Layers of the encoder: 1 to 4, or 1 to 6 for `conv`; the paper has 1 for vectors and 2, 4 or 6 for images."""
+
+    filters: int = 32
+    """Filters of each layer of `conv`."""
+
+    augmentation: AugmentationKind = "none"
+    """What is done to observations before the networks learn from them. Images: `crop` (a window of image_size at a
+    random place, CURL's), `shift` (by up to 4 pixels, DrQ's), `translate` (placed on a black square of image_size,
+    RAD's). Vectors: `scale` (times 0.5 to 1.5, RAD's), `noise` (standard normal, RAD's). Actions are chosen from the
+    middle window, or the plain vector. `none` for nothing."""
+
+    image_size: int = 84
+    """Side of the images that the networks see, with crop and translate; otherwise it is that of the frames."""
+
+    augmented_views: int = 1
+    """Random views of each observation that the critics learn from, and that target values are averaged over: 2 in
+    DrQ."""
+
+    actor_encoder: ActorEncoder = "own"
+    """What the actor looks through, besides a head that it trains itself: `own` layers, which stay as they were
+    initialised (so in the authors' published code for vectors), or the `shared` ones that the critic trains (so in
+    CURL for images)."""
+
+    hidden: int = 1024
+    """Units in each of the two hidden layers of the actor and of the critics."""
+
+    learning_rate: float = 1e-3
+    """Adam's step for actor and critics, and for the encoder where the critics train it."""
+
+    predictor_learning_rate: float = 1e-3
+    """Adam's step for the predictor of the auxiliary loss."""
+
+    encoder_learning_rate: float = 2e-3
+    """Adam's step for the encoder where the auxiliary loss trains it. The authors' published code steps it twice with
+    the same gradient, by two Adams of the paper's rate: that is one of twice the rate."""
+
+    temperature_learning_rate: float = 1e-4
+    """Adam's step for the entropy temperature."""
+
+    initial_temperature: float = 0.1
+    """The entropy temperature at the start."""
+
+    discount: float = 0.99
+    """How much a reward counts for each decision that it lies ahead."""
+
+    critic_tau: float = 0.01
+    """How far the target critics move towards the critics at a time."""
+
+    encoder_tau: float = 0.05
+    """How far the target encoder moves towards the encoder at a time."""
+
+    actor_every: int = 2
+    """Updates from one actor step to the next."""
+
+    target_every: int = 2
+    """Updates from one move of the targets to the next."""
+
+    auxiliary_weight: float = 1.0
+    """The factor of the auxiliary loss, lambda in the paper."""
+
+    predictor: PredictorKind = "paper"
+    """The network that predicts the target: `paper` (one hidden layer), or `released` (twice the input width, batch
+    norm), which the authors' published code has."""
+
+    predictor_hidden: int = 256
+    """Hidden units of the predictor `paper`."""
+
+    def __post_init__(self) -> None:
+        counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
+        rates = (
+            "learning_rate",
+            "predictor_learning_rate",
+            "encoder_learning_rate",
+            "temperature_learning_rate",
+            "initial_temperature",
+        )
+        require(self, (*counts, "augmented_views"), lambda value: value >= 1, "be at least 1")
+        require(self, rates, lambda value: value > 0, "be above 0")
+        require(self, ("discount", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
+        require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
+        if self.augmentation == "none" and self.augmented_views > 1:
+            raise BadInput(f"augmented_views is {self.augmented_views}, but without augmentation all are the same")
+        if ":" not in self.encoder:
+            self._require_known_encoder()
+
+    def _require_known_encoder(self) -> None:
+        known = MAX_ENCODER_LAYERS
+        if self.encoder not in known:
+            hint = did_you_mean(nearest(self.encoder, known)) or f"allowed are {', '.join(known)}"
+            raise BadInput(f"encoder is {self.encoder!r}: {hint}, or module:function of your own")
+        most = known[self.encoder]
+        require(self, ("encoder_layers",), lambda value: 1 <= value <= most, f"be from 1 to {most} for {self.encoder}")
+
+    def require_observations(self, *, pixels: bool) -> None:
+        """Images need the encoder `conv`, and vectors another; one of the user's own may be for either."""
+        if ":" not in self.encoder and pixels != (self.encoder == "conv"):
+            seen, suits = ("pixels", "conv") if pixels else ("vectors", "dense, mlp or identity")
+            raise BadInput(f"encoder is {self.encoder!r}, but the agent sees {seen}: it must be {suits}")
+
+    @property
+    def trains_encoder(self) -> bool:
+        """Whether there is an encoder that an auxiliary loss can train."""
+        return self.encoder != "identity"
+
+
+def sac_preset(preset: str, task: str | None) -> SACConfig:
+    """The settings of a preset, which may depend on the paper's task.
+
+    `fast` and `quick` are small networks for a CPU; those of the paper are its two tables of hyper-parameters.
+    """
+    is_cheetah = task == "cheetah-run"
+    if preset == "paper-vector":
+        rate = 2e-4 if is_cheetah else 1e-3
+        return _with_rates(rate, rate)
+    if preset == "paper-image-search":
+        return _for_images()
+    if preset == "paper-image":
+        encoder_rate = 3e-3 if task in ("cheetah-run", "finger-spin", "walker-walk") else 1e-3
+        return _for_images(2e-4 if is_cheetah else 1e-3, encoder_rate)
+    if preset in ("fast-image", "quick-image"):
+        small = preset == "quick-image"
+        return _for_images(hidden=128 if small else 256, filters=8 if small else 16, image_size=36)
+    return _with_rates(hidden=128 if preset == "quick" else 256)
+
+
+def _for_images(rate: float = 1e-3, encoder_rate: float = 1e-3, **settings: int) -> SACConfig:
+    return replace(
+        _with_rates(rate, encoder_rate, **settings),
+        encoder="conv",
+        encoder_layers=4,
+        actor_encoder="shared",
+        augmentation="crop",
+    )
+
+
+def _with_rates(rate: float = 1e-3, encoder_rate: float = 1e-3, **settings: int) -> SACConfig:
+    # The paper's published code steps the encoder twice in an auxiliary update: see `encoder_learning_rate`.
+    return SACConfig(
+        learning_rate=rate,
+        predictor_learning_rate=encoder_rate,
+        encoder_learning_rate=2 * encoder_rate,
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+# RAD places its images of 100 x 100 pixels on squares of 108 x 108.
+_RAD_PROPORTION = 100 / 108
+
+
+def _identity(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
+    return replace(settings, encoder="identity"), frame_size
+
+
+def _no_augmentation(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
+    return replace(settings, augmentation="none", augmented_views=1), _seen_size(settings, frame_size)
+
+
+def _drq(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
+    return replace(settings, augmentation="shift", augmented_views=2), _seen_size(settings, frame_size)
+
+
+def _rad(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
+    if settings.encoder != "conv":
+        return replace(settings, augmentation="scale"), frame_size
+    size = _seen_size(settings, frame_size)
+    settings = replace(settings, augmentation="translate", image_size=size, augmented_views=1)
+    return settings, round(size * _RAD_PROPORTION)
+
+
+def _seen_size(settings: SACConfig, frame_size: int) -> int:
+    """Side of the images that the networks see."""
+    return settings.image_size if settings.augmentation in ("crop", "translate") else frame_size
+
+
+SAC_BASELINES = {
+    "sac-identity": Baseline(_identity, images=False),
+    "sac-no-aug": Baseline(_no_augmentation, vectors=False),
+    "curl": Baseline(loss="curl"),
+    "rad": Baseline(_rad, usual=False),
+    "drq": Baseline(_drq, vectors=False, usual=False),
+}
+"""Those of the paper (sections 4 and C.5, and appendix D.1): no encoder; images without augmentation; CURL's loss;
+RAD's random amplitudes of vectors, or translations of images; DrQ's random shifts, with two views of each image."""

@@ -1,0 +1,195 @@
+"""Recorded operations, ready to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Generic
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+
+from a2ls.recorder._lowering import Program, lower
+from a2ls.recorder._machine import load
+from a2ls.recorder._placing import alias, needless_copies, placed
+from a2ls.recorder._recording import Operation, Recording, Result, may_have_gradient, storage, tensors_in
+from a2ls.recorder._watch import Watch
+
+_NORMAL = torch.ops.aten.randn.generator
+
+
+class Tape(Generic[Result]):
+    """What a function did to tensors on the CPU, to be done again.
+
+    Args:
+        recording: The operations of a call, which was undone.
+        inputs: The tensors in the arguments of that call. Those of others are copied into them.
+        watch: The Python objects that the function may read.
+    """
+
+    def __init__(self, recording: Recording[Result], inputs: Sequence[Tensor], watch: Watch) -> None:
+        self.signature = recording.signature()
+        """Of the recorded call."""
+        self.plays = 0
+        """How often it was run."""
+        self.calls: list[str] = []
+        """Operations that are left to PyTorch, other than drawing normal noise."""
+        self.instructions = 0
+        """How many there are."""
+        self._watch = watch
+        self.inputs = list(inputs)
+        """Where arguments are found."""
+        # Without the graph that may be behind it.
+        self._result = tree_map_only(Tensor, lambda tensor: alias(tensor, tensor.untyped_storage()), recording.result)
+        results = tensors_in(self._result)
+        # Numbers to watch come in dozens: they are copied together.
+        scalars = [tensor for tensor in results if not tensor.dim() and tensor.dtype == torch.float32]
+        self._others = [tensor for tensor in results if tensor.dim() or tensor.dtype != torch.float32]
+        self._scalars = torch.empty(len(scalars))
+        self._outside = recording.outside()  # Kept, or their memory could be another's.
+        owned = watch.owned()
+        self._movable = [tensor for tensor in self._outside if id(tensor) not in owned]
+        self._places = [tensor.data_ptr() for tensor in self._movable]
+        owners = [tensor for tensor in self._outside if may_have_gradient(tensor)]
+        self._parameters = [tensor for tensor in owners if tensor.requires_grad or isinstance(tensor, nn.Parameter)]
+        self._trained = [tensor.requires_grad for tensor in self._parameters]
+        self._gradients = [(tensor, tensor.grad) for tensor in owners if tensor.grad is not None]
+        memories = {storage(tensor) for tensor in self._outside}
+        # Gradients that the function adds to must be those it added to before; others it replaces.
+        self._added_to = [(tensor, g) for tensor, g in self._gradients if g is not None and storage(g) in memories]
+        operations = recording.operations
+        constants = _constants(operations)
+        noise = _noise_to_draw_first(operations)
+        staying = [*self.inputs, *results, *(g for _, g in self._gradients if g is not None)]
+        staying += [tensor for operation in (*noise, *constants) for tensor in operation.outputs()]
+        copies = needless_copies(operations, staying)
+        done = {id(operation) for operation in (*noise, *constants, *copies)}
+        # Kept for the memory of its tensors: instructions have their addresses only.
+        self._operations = placed(operations, staying, copies)
+        self._programs: list[Program] = []
+        self._parts: list[Callable[[], object]] = [_draw(operation) for operation in noise]
+        todo = [new for old, new in zip(operations, self._operations, strict=True) if id(old) not in done]
+        self._add_parts(todo, scalars)
+
+    def _add_parts(self, operations: Sequence[Operation], scalars: Sequence[Tensor]) -> None:
+        program = Program()
+        for operation in operations:
+            if not lower(operation, program):
+                self._add_program(program)
+                program = Program()
+                self._parts.append(_call(operation))
+                self.calls.append(str(operation.function))
+        for i, scalar in enumerate(scalars):
+            program.copy(self._scalars[i], scalar)
+        self._add_program(program)
+
+    def _add_program(self, program: Program) -> None:
+        if program.instructions:
+            self._programs.append(program)
+            self.instructions += len(program.instructions)
+            rows, parameters = np.array(program.rows(), np.int64), np.array(program.parameters(), np.float64)
+            self._parts.append(partial(load(), rows, parameters))
+
+    def obstacle(self) -> str | None:
+        """What has changed since the recording, in words; as long as nothing has, the tape may be played."""
+        changed = self._watch.change()
+        if changed is not None:
+            return changed
+        if list(map(Tensor.data_ptr, self._movable)) != self._places:
+            return "a tensor was moved to other memory"
+        if [tensor.requires_grad for tensor in self._parameters] != self._trained:
+            return "requires_grad of a parameter changed"
+        if any(tensor.grad is not gradient for tensor, gradient in self._added_to):
+            return "a gradient that the function adds to was replaced"
+        return None
+
+    def write(self, inputs: Sequence[Tensor]) -> None:
+        """Put inputs where the operations find them."""
+        if self.inputs:
+            torch._foreach_copy_(self.inputs, list(inputs))
+
+    def play(self) -> Result:
+        """Run all operations, and return copies of their results."""
+        for part in self._parts:
+            part()
+        scalars, others = iter(self._scalars.clone().unbind()), iter(self._others)
+        for tensor, gradient in self._gradients:
+            if tensor.grad is not gradient:
+                tensor.grad = gradient
+        self.plays += 1
+        result: Result = _with_tensors(self._result, scalars, others)
+        return result
+
+
+def _with_tensors(tree: Any, scalars: Iterator[Tensor], others: Iterator[Tensor]) -> Any:
+    """A tree of results with other tensors in it: numbers as they are, and copies of all others."""
+    if isinstance(tree, Tensor):
+        return next(others).clone() if tree.dim() or tree.dtype != torch.float32 else next(scalars)
+    if type(tree) is dict:
+        return {key: _with_tensors(value, scalars, others) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple, dict)):
+        leaves, structure = tree_flatten(tree)
+        return tree_unflatten([_with_tensors(leaf, scalars, others) for leaf in leaves], structure)
+    return tree
+
+
+def _constants(operations: Sequence[Operation]) -> list[Operation]:
+    """Operations that give the same each time, and whose results nobody writes to."""
+    written = {storage(tensor) for operation in operations for tensor in operation.written()}
+    random = torch.Tag.nondeterministic_seeded
+    return [
+        operation
+        for operation in operations
+        if not operation.inputs()
+        and random not in operation.function.tags
+        and all(storage(tensor) not in written for tensor in operation.outputs())
+    ]
+
+
+def _noise_to_draw_first(operations: Sequence[Operation]) -> list[Operation]:
+    """Normal noise depends on nothing before it, so it can all be drawn first: one part of the tape less for each.
+
+    But not if there is noise of other kinds: a generator must be asked in the order of the function.
+    """
+    random = [o for o in operations if torch.Tag.nondeterministic_seeded in o.function.tags]
+    written = {storage(tensor) for operation in operations for tensor in operation.written()}
+    plain = all(operation.function is _NORMAL and storage(operation.result) not in written for operation in random)
+    return random if plain else []
+
+
+def _draw(operation: Operation) -> Callable[[], object]:
+    """What `randn` does once it has memory."""
+    return partial(operation.result.normal_, generator=operation.keywords["generator"])
+
+
+def _call(operation: Operation) -> Callable[[], object]:
+    """A call of PyTorch, after which the results are where the first were."""
+    given = {id(tensor) for tensor in operation.inputs()}
+    results = operation.outputs()
+    function, arguments, keywords = operation.function, operation.arguments, operation.keywords
+    if all(id(tensor) in given for tensor in results):
+        return partial(function, *arguments, **keywords)
+    into = _with_memory(function)
+    if into is not None and len(results) == len(into[1]):
+        return partial(into[0], *arguments, **keywords, **dict(zip(into[1], results, strict=True)))
+
+    def call() -> None:
+        found = function(*arguments, **keywords)
+        for result, tensor in zip(results, tensors_in(found), strict=True):
+            result.copy_(tensor)
+
+    return call
+
+
+def _with_memory(function: torch._ops.OpOverload) -> tuple[Any, list[str]] | None:
+    """The overload that is given memory for its results, and the names of these arguments."""
+    given = [(argument.name, str(argument.type)) for argument in function._schema.arguments]
+    packet = function.overloadpacket
+    for overload in packet.overloads():
+        arguments = getattr(packet, overload)._schema.arguments
+        memory = [argument.name for argument in arguments if argument.is_out]
+        if memory and [(a.name, str(a.type)) for a in arguments if not a.is_out] == given:
+            return getattr(packet, overload), memory
+    return None

@@ -1,0 +1,94 @@
+"""The examples of docs/extending.md, and the agent in examples/, with the ordinary commands."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from a2ls import train
+from a2ls.auxiliary import AuxiliaryLoss, Sequences, _operators
+from a2ls.cli import main
+from a2ls.search import BenchmarkFolder, SearchFolder
+from a2ls.space import _operators as names
+from a2ls.training import RunFolder, TrainJob, read_trained_agent
+from tiny_pendulum import PENDULUM
+
+ROOT = Path(__file__).parents[2]
+OPERATOR, ENCODER = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+SMALL = ["--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "2"]
+SMALL += ["--evaluation-episodes", "1", "--initial-steps", "200", "--batch-size", "16", "--hidden", "16"]
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch):
+    """What the examples register and import is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(names, "_KNOWN", list(names._KNOWN))
+    monkeypatch.setattr(_operators, "_FUNCTIONS", dict(_operators._FUNCTIONS))
+    from a2ls.agents import _config
+
+    monkeypatch.setattr(_config, "_AGENTS", dict(_config._AGENTS))
+    yield
+    for module in ("my_encoders", "td3_agent"):
+        sys.modules.pop(module, None)
+
+
+def test_an_operator():
+    example = {}
+    exec(OPERATOR, example)
+    loss = example["loss"]
+    auxiliary = AuxiliaryLoss(loss, feature_dim=3, action_dim=1)
+    states, actions = torch.randn(2, 8, 3), torch.randn(1, 8, 1)
+    value = auxiliary(Sequences(states, actions, torch.zeros(1, 8)), lambda x: x, lambda x: x)
+    prediction = auxiliary.predictor(torch.cat([states[0], actions[0]], dim=1))
+    error = (prediction - states[1]).abs()
+    assert value.item() == pytest.approx(torch.where(error < 1, error**2 / 2, error - 0.5).mean().item(), rel=1e-5)
+    assert len(train(PENDULUM, loss, seed=0).points) == PENDULUM.evaluations
+
+
+def test_an_encoder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my_encoders.py").write_text(ENCODER)
+    assert main(["train", *SMALL, "--loss", "a2-winner", "--encoder", "my_encoders:residual", "--out", "run"]) == 0
+    agent = read_trained_agent(RunFolder.open(Path("run"))).agent
+    assert agent.encoder.feature_dim == 50
+    assert [name for name, _ in agent.encoder.named_parameters()][2] == "body.2.inner.0.weight"
+
+
+def test_an_agent_is_trained_searched_and_benchmarked(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(ROOT / "examples")
+    agent = ["--agent", "td3_agent:td3"]
+    run = tmp_path / "run"
+    assert main(["train", *agent, *SMALL, "--loss", "a2-winner", "--policy-delay", "3", "--out", str(run)]) == 0
+    folder = RunFolder.open(run)
+    assert type(read_trained_agent(folder).agent).__name__ == "TD3"
+    job: TrainJob = folder.read_job()
+    assert (job.config.algorithm, job.config.agent.policy_delay) == ("td3_agent:td3", 3)
+    assert train(job.config, job.loss, job.seed) == folder.read_curve()
+
+    search = tmp_path / "search"
+    small = [*agent, *SMALL, "--preset", "quick", "--population", "2", "--stages", "1", "--baseline-seeds", "1"]
+    assert main(["search", *small, "--out", str(search)]) == 0
+    found = SearchFolder.open(search)
+    assert {candidate.state for candidate in found.candidates()} == {"finished"}
+    assert [row.label for row in found.baselines()] == ["td3"]
+    assert "--agent td3_agent:td3" in capfd.readouterr().out
+    assert main(["search", "--resume", str(search), "--workers", "1"]) == 0
+
+    benchmark = tmp_path / "benchmark"
+    methods = ["--loss", "none", "curl", "--seeds", "1"]
+    assert main(["benchmark", *agent, *SMALL, *methods, "--out", str(benchmark)]) == 0
+    rows = BenchmarkFolder.open(benchmark).rows()
+    # CURL's loss is a baseline of SAC, and just a loss here.
+    assert {row.label for row in rows} == {"td3", "s0 -> s0 | bilinear +neg"}
+    assert all(row.state == "finished" for row in rows)
+
+
+def test_what_a_landscape_needs_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT / "examples")
+    run = tmp_path / "run"
+    assert main(["train", "--agent", "td3_agent:td3", *SMALL, "--out", str(run)]) == 0
+    assert main(["landscape", str(run), "--out", str(tmp_path / "landscape.html")]) == 2
+    assert "TD3 has no value_loss" in capsys.readouterr().err
