@@ -191,6 +191,18 @@ def test_integers_and_doubles_stay_calls_of_pytorch():
     check(lambda x: x[:0].sum() + x.sum(), (3,), calls=["aten.sum.default"])
 
 
+def test_places_are_looked_up_anew_at_each_call():
+    def looked_up(x, y):
+        rows = torch.arange(len(x))
+        places = y.argmax(1)
+        x = x.detach().requires_grad_()
+        chosen = x[rows, places]
+        return chosen.detach(), *torch.autograd.grad(chosen.sum(), x), torch.eye(5)[places]
+
+    calls = ["aten.argmax.default", "aten.index.Tensor", "aten.index_put.default"]
+    check(looked_up, (6, 5), (6, 5), calls=calls)
+
+
 def trained(**settings):
     """A function that takes a step of an optimizer, and one that says what it has changed."""
     torch.manual_seed(0)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from a2ls.auxiliary._kinds import PredictorKind
@@ -107,4 +106,4 @@ class AuxiliaryLoss(nn.Module):
     def _action(self, action: Tensor) -> Tensor:
         if action.is_floating_point():
             return action
-        return F.one_hot(action.long(), self.action_dim).to(torch.get_default_dtype())
+        return torch.eye(self.action_dim, device=action.device)[action.long()]  # One-hot.

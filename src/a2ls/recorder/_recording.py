@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves
 Result = TypeVar("Result")
 
 _DEPENDS_ON_NUMBERS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+_MASKS = {torch.bool, torch.uint8}
 TAKE_MEMORY = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 """Operations that take memory and write nothing to it."""
 
@@ -205,6 +206,11 @@ def _written(function: torch._ops.OpOverload, arguments: tuple[Any, ...], keywor
     return tensors_in([given.get(name) for name in _names_written(function)])
 
 
+def _is_plain_index(function: torch._ops.OpOverload, given: list[Tensor]) -> bool:
+    """Whether it looks up places by whole numbers: as many as there are, where a mask gives as many as it holds."""
+    return function is torch.ops.aten.index.Tensor and not any(t.dtype in _MASKS for t in given[1:])
+
+
 @cache
 def _names(function: torch._ops.OpOverload) -> list[str]:
     return [argument.name for argument in function._schema.arguments]
@@ -254,7 +260,7 @@ class _Dispatches(TorchDispatchMode):  # type: ignore[no-untyped-call]
             after = [(tensor.shape, tensor.stride(), tensor.data_ptr()) for tensor in given]
         if any(leaf is not None and not isinstance(leaf, Tensor) for leaf in tree_leaves(result)):
             recording.obstacle = recording.obstacle or f"{func} reads a number out of a tensor"
-        elif _DEPENDS_ON_NUMBERS.intersection(func.tags):
+        elif _DEPENDS_ON_NUMBERS.intersection(func.tags) and not _is_plain_index(func, given):
             recording.obstacle = recording.obstacle or f"the result of {func} depends on numbers in tensors"
         elif before != after:
             recording.obstacle = recording.obstacle or f"{func} changes the shape or the memory of a tensor"
