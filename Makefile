@@ -1,13 +1,16 @@
 # Everything runs in a virtual environment that these targets make by themselves: .venv
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Outside of it, as root on Debian, scripts/system-libraries installs what drawing and the tests' browser need, and says so
+# before. To refuse: SYSTEM_PACKAGES=no make setup
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
+TORCH ?= 2.6.0
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow lint bench clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +38,9 @@ test: $(INSTALLED) lint  ## Lint, type-check and test (minutes)
 test-slow: $(INSTALLED)  ## The tests that take many minutes
 	$(BIN)/pytest --numprocesses=2 -m slow
 
+test-oldest:  ## Train with the oldest versions that pyproject.toml allows, in .venv-oldest; TORCH=2.7.0 for another PyTorch
+	@scripts/test-oldest $(PYTHON) $(TORCH)
+
 lint: $(INSTALLED)  ## Style, types and the one-way imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,4 +51,4 @@ bench: $(INSTALLED)  ## Speed of the update, beside Stable-Baselines3 and the ma
 	$(BIN)/python benchmarks/update_speed.py
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
