@@ -1,4 +1,4 @@
-"""The agents that `update_speed.py` times, with replay memories full of the same random data."""
+"""The agents that `update_speed.py` times, with replay buffers full of the same random data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from a2ls.agents import SAC, SACConfig, sac_preset
 from a2ls.recorder import Recorded
 from a2ls.space import Loss
-from a2ls.training import PresetName, Replay, SequenceNeeds, preset
+from a2ls.training import PresetName, ReplayBuffer, SequenceNeeds, preset
 
 TRANSITIONS = 100_000
 IMAGE_TRANSITIONS = 5_000
 """Fewer, since their images are large: 150 MB, several times what a cache holds."""
 EPISODE = 250
-"""Decisions in an episode: the 1000 steps of the DeepMind Control Suite with an action repeat of 4."""
+"""Agent steps in an episode: the 1000 steps of the DeepMind Control Suite with an action repeat of 4."""
 LEARNING_RATE = 1e-3
 _IMAGES: PresetName = "paper-image-search"
 
@@ -33,7 +33,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RandomData:
-    """What the replay memories are filled with: N transitions of standard normal observations."""
+    """What the replay buffers are filled with: N transitions of standard normal observations."""
 
     observations: Vectors
     """(N + 1, observation): row i + 1 follows row i."""
@@ -59,14 +59,14 @@ Way = Literal["recorder", "pytorch", "torch.compile"]
 
 def our_sac(sizes: Sizes, data: RandomData, name: str, loss: Loss | None = None, way: Way = "recorder") -> Contestant:
     """A pair of updates of our agent on vectors."""
-    config = SACConfig(hidden=sizes.hidden, learning_rate=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
+    config = SACConfig(hidden=sizes.hidden, lr=LEARNING_RATE, predictor_hidden=PREDICTOR_HIDDEN)
     agent = SAC((sizes.observation,), _actions(sizes.action), config, loss)
     if agent.encoder.feature_dim != sizes.observation + DENSE_WIDTH:
         raise RuntimeError(f"the encoder has {agent.encoder.feature_dim} features, which is not what is benchmarked")
     return updates(name, agent, _filled_replay(sizes, data), sizes.batch, way)
 
 
-def updates(name: str, agent: SAC, replay: Replay, batch_size: int, way: Way = "pytorch") -> Contestant:
+def updates(name: str, agent: SAC, replay: ReplayBuffer, batch_size: int, way: Way = "pytorch") -> Contestant:
     """A pair of updates, sampling included, as a training does them."""
     update: Callable[..., Any] = agent.update
     if way == "recorder":
@@ -89,8 +89,8 @@ def _actions(size: int) -> spaces.Box[np.float32]:
     return spaces.Box(-1, 1, (size,), np.float32)
 
 
-def _filled_replay(sizes: Sizes, data: RandomData) -> Replay:
-    replay = Replay(len(data.actions), (sizes.observation,), _actions(sizes.action), torch.device("cpu"))
+def _filled_replay(sizes: Sizes, data: RandomData) -> ReplayBuffer:
+    replay = ReplayBuffer(len(data.actions), (sizes.observation,), _actions(sizes.action), torch.device("cpu"))
     for i in range(len(data.actions)):
         replay.add(
             data.observations[i],
@@ -112,11 +112,11 @@ def pixel_agent(sizes: PixelSizes, loss: Loss | None = None) -> SAC:
     return SAC(_image_shape(sizes), _actions(sizes.action), config, loss)
 
 
-def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Replay:
-    """A replay memory full of noise. Nothing that reads it changes it, so one serves all."""
+def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> ReplayBuffer:
+    """A replay buffer full of noise. Nothing that reads it changes it, so one serves all."""
     rng = np.random.default_rng(0)
     shape = _image_shape(sizes)
-    replay = Replay(transitions, shape, _actions(sizes.action), torch.device("cpu"))
+    replay = ReplayBuffer(transitions, shape, _actions(sizes.action), torch.device("cpu"))
     before = rng.integers(256, size=shape, dtype=np.uint8)
     for i in range(transitions):
         after = rng.integers(256, size=shape, dtype=np.uint8)
@@ -127,7 +127,7 @@ def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Rep
 
 
 def _image_shape(sizes: PixelSizes) -> tuple[int, int, int]:
-    """Of what the replay memory holds: larger than what the encoder sees, in the proportion of the preset."""
+    """Of what the replay buffer holds: larger than what the encoder sees, in the proportion of the preset."""
     frame_size, seen = preset(_IMAGES).environment.frame_size, sac_preset(_IMAGES, None).image_size
     side = frame_size * sizes.image_size // seen
     return CHANNELS, side, side

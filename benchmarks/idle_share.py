@@ -21,7 +21,8 @@ from rich.progress import track
 from rich.table import Table
 from simulated_engine import Outcome, SimulatedEngine
 
-from a2ls.search import Job, Mode, SearchFolder, search_preset
+from a2ls.engine import Job
+from a2ls.search import Mode, SearchFolder, search_preset
 
 MEASURED = Path(__file__).parents[1] / "docs" / "results" / "cheetah-run-laptop" / "candidates.csv"
 # Workers, population, stages: the laptop's and the paper's.
@@ -29,10 +30,10 @@ SETTINGS = ((2, 20, 6), (100, 100, 7))
 MODES: tuple[Mode, ...] = ("generational", "steady")
 
 
-def simulate(workers: int, population: int, stages: int, mode: Mode, durations: list[float]) -> SimulatedEngine:
+def simulate(workers: int, population_size: int, stages: int, mode: Mode, durations: list[float]) -> SimulatedEngine:
     """Run a whole search with simulated trainings."""
     engine = SimulatedEngine(workers, outcomes(durations))
-    config = replace(search_preset("laptop"), population=population, stages=stages, mode=mode, baselines=())
+    config = replace(search_preset("laptop"), population_size=population_size, stages=stages, mode=mode, baselines=())
     with tempfile.TemporaryDirectory() as folder:
         SearchFolder.create(Path(folder) / "search", config).run(engine)
     return engine
@@ -68,10 +69,10 @@ def main() -> None:
     )
     table = Table("workers", "population", "stages", "mode", "hours", "idle share")
     cases = [(*setting, mode) for setting in SETTINGS for mode in MODES]
-    for workers, population, stages, mode in track(cases, console=Console(stderr=True)):
-        engine = simulate(workers, population, stages, mode, durations)
+    for workers, population_size, stages, mode in track(cases, console=Console(stderr=True)):
+        engine = simulate(workers, population_size, stages, mode, durations)
         table.add_row(
-            *map(str, (workers, population, stages, mode)),
+            *map(str, (workers, population_size, stages, mode)),
             f"{engine.clock / 3600:.2f}",
             f"{100 * engine.idle_share:.1f} %",
         )

@@ -70,7 +70,7 @@ class LayoutTimings:
 def measure(sizes: PixelSizes, *, rounds: int | None, seconds: float) -> Updates:
     """Time the updates of one size, and what bounds them."""
     title = _title(sizes)
-    with Console(stderr=True).status(f"{title}: filling the replay memory"):
+    with Console(stderr=True).status(f"{title}: filling the replay buffer"):
         replay = pixel_replay(sizes)
         agents = [updates(name, pixel_agent(sizes, loss), replay, sizes.batch) for name, loss in LOSSES.items()]
         counts = {agent.name: count_gflop(agent) for agent in agents}

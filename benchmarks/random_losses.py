@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from a2ls import BenchmarkFolder, Loss, preset
-from a2ls.search import Grid, SearchSpace, baseline, loss_contender
+from a2ls.benchmark import Grid
+from a2ls.search import SearchSpace
 from a2ls.search._variation import random_loss
+from a2ls.studies import baseline, loss_method
 
 ENVIRONMENTS = ("cheetah-run", "walker-walk", "reacher-easy")
 AT_A_TIME = 10
@@ -30,13 +32,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each training")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args()
-    contenders = [baseline("sac"), *(loss_contender(loss) for loss in random_losses(chosen.losses))]
+    methods = [baseline("sac"), *(loss_method(loss) for loss in random_losses(chosen.losses))]
     configs = tuple(preset("fast", env) for env in ENVIRONMENTS)
     for count in range(AT_A_TIME, chosen.losses + AT_A_TIME, AT_A_TIME):
-        grid = Grid(tuple(contenders[: count + 1]), configs, tuple(range(chosen.seeds)))
+        grid = Grid(tuple(methods[: count + 1]), configs, tuple(range(chosen.seeds)))
         folder = BenchmarkFolder.ask(chosen.folder, grid)
         folder.run(workers=chosen.workers)
-        print(f"{count} losses: {len(folder.rows())} trainings in {folder.path}", flush=True)
+        print(f"{count} losses: {len(folder.records())} trainings in {folder.path}", flush=True)
 
 
 def random_losses(count: int) -> list[Loss]:

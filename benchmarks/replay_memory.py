@@ -1,4 +1,4 @@
-"""How much memory a replay memory of images takes, and how long a batch from it takes.
+"""How much memory a replay buffer of images takes, and how long a batch from it takes.
 
 Fills one with random frames, at the sizes of the paper if not told otherwise, until it has forgotten some. Beside what
 it takes stands what it would take to store the images as the agent sees them, of several frames each, before and after
@@ -26,7 +26,7 @@ from rich.table import Table
 
 from a2ls.envs import COLOURS
 from a2ls.space import named_loss
-from a2ls.training import Replay, SequenceNeeds, prepare_process
+from a2ls.training import ReplayBuffer, SequenceNeeds, prepare_process
 
 ACTIONS = 6
 TRANSITIONS, SEQUENCES = "transitions", "sequences of A2-winner"
@@ -50,7 +50,7 @@ class Sizes:
     frame_size: int
     frames: int
     episode: int
-    """Decisions of an episode."""
+    """Agent steps of an episode."""
 
     @property
     def image(self) -> tuple[int, int, int]:
@@ -104,12 +104,12 @@ def _frame(sizes: Sizes, rng: np.random.Generator) -> Image:
     return np.frombuffer(rng.bytes(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
-def fill(sizes: Sizes) -> tuple[Replay, list[Filling]]:
+def fill(sizes: Sizes) -> tuple[ReplayBuffer, list[Filling]]:
     """A memory that has been filled beyond its capacity, and what it took on the way there."""
     total = round(WRAPPED * sizes.capacity)
     moments = {max(1, sizes.capacity // 10): "a tenth", sizes.capacity: "full", total: "wrapped"}
     before = resident_bytes()
-    replay = Replay(sizes.capacity, sizes.image, Box(-1, 1, (ACTIONS,)), torch.device("cpu"))
+    replay = ReplayBuffer(sizes.capacity, sizes.image, Box(-1, 1, (ACTIONS,)), torch.device("cpu"))
     fillings = [Filling("before", before, 0), Filling("empty", resident_bytes(), 0)]
     transitions = random_transitions(sizes, total)
     for transition in track(transitions, "filling", total, console=Console(stderr=True), transient=True):
@@ -119,7 +119,7 @@ def fill(sizes: Sizes) -> tuple[Replay, list[Filling]]:
     return replay, fillings
 
 
-def time_batches(replay: Replay, batch: int, seconds: float) -> dict[str, Timing]:
+def time_batches(replay: ReplayBuffer, batch: int, seconds: float) -> dict[str, Timing]:
     """Milliseconds that the two kinds of batches take."""
     rng = np.random.default_rng(0)
     needs = SequenceNeeds(named_loss("a2-winner"))
@@ -177,7 +177,7 @@ def parser() -> argparse.ArgumentParser:
         ("--capacity", 100_000, "transitions"),
         ("--frame-size", 100, "height and width of a frame"),
         ("--frames", 3, "frames of an image"),
-        ("--episode", 250, "decisions of an episode"),
+        ("--episode", 250, "agent steps of an episode"),
         ("--batch", 128, "transitions or sequences of a batch"),
         ("--seconds", 10, "time for the sampling"),
     ):

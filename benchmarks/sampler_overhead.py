@@ -36,11 +36,11 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from a2ls.search import A2LSSampler, Mode, SearchSpace, suggest_loss
-from a2ls.search._encoding import distributions, parameters_of
-from a2ls.search._folder import StudyFolder
 from a2ls.search._proposal import PROPOSAL_KEY, Proposal
+from a2ls.search._search_space import distributions, parameters_of
 from a2ls.search._variation import random_loss
 from a2ls.space import Loss
+from a2ls.studies._folder import StudyFolder
 
 SIZES = (100, 1_000, 3_000, 10_000)
 POPULATION, REPORTS = 100, 5

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from a2ls.search import Evaluated, Event, Finished, Job, JobKey, Started
+from a2ls.engine import Evaluated, Event, Finished, Job, JobKey, Started
 from a2ls.training import CurvePoint
 
 

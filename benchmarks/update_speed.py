@@ -92,7 +92,7 @@ GOALS = {
 def measure(sizes: Sizes, *, rounds: int | None, seconds: float, torch_compile: bool = False) -> Result:
     """Time all contestants at one size; without Stable-Baselines3 where that is not installed."""
     title = f"hidden {sizes.hidden}, batch {sizes.batch}"
-    with Console(stderr=True).status(f"{title}: filling replay memories"):
+    with Console(stderr=True).status(f"{title}: filling replay buffers"):
         agents = _agents(sizes, torch_compile=torch_compile)
         gflop = {agent.name: count_flops(agent) / 1e9 for agent in agents}
         products = {PLAIN_BOUND: pair_products(sizes), WINNER_BOUND: pair_products(sizes, named_loss("a2-winner"))}

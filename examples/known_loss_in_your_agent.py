@@ -1,7 +1,7 @@
 """A known good auxiliary loss in an agent of your own.
 
 An auxiliary loss needs three things of an agent: an encoder, a slowly following copy of it, and short sequences from
-its replay memory. Here they stand alone, with transitions of Pendulum under random actions in place of an agent.
+its replay buffer. Here they stand alone, with transitions of Pendulum under random actions in place of an agent.
 
     python examples/known_loss_in_your_agent.py
 """

@@ -39,16 +39,16 @@ def main() -> None:
         loss = suggest_loss(trial)
         return explained(train_encoder(loss, data), data)
 
-    sampler = A2LSSampler(population=12, seed=0, space=SearchSpace(max_horizon=4))
+    sampler = A2LSSampler(population_size=12, seed=0, space=SearchSpace(max_horizon=4))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.optimize(objective, n_trials=trials)
 
     scores = [trial.value for trial in study.trials]
     print(f"without training  score {explained(new_encoder(), data):.3f}")
-    for first in range(0, trials, sampler.population):
-        stage = scores[first : first + sampler.population]
-        print(f"stage {first // sampler.population + 1}  mean {np.mean(stage):.3f}  best {max(stage):.3f}")
+    for first in range(0, trials, sampler.population_size):
+        stage = scores[first : first + sampler.population_size]
+        print(f"stage {first // sampler.population_size + 1}  mean {np.mean(stage):.3f}  best {max(stage):.3f}")
     print(f"best loss  {suggest_loss(study.best_trial, sampler.space)}  score {study.best_value:.3f}")
 
 

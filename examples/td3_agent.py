@@ -40,8 +40,8 @@ class TD3Config(AgentConfig):
     """Units in each hidden layer."""
     lr: float = 1e-3
     """Adam's step."""
-    discount: float = 0.99
-    """How much a reward counts for each decision that it lies ahead."""
+    gamma: float = 0.99
+    """How much a reward counts for each agent step that it lies ahead."""
     tau: float = 0.005
     """How far the targets move towards the networks at a time."""
     policy_delay: int = 2
@@ -100,7 +100,7 @@ class TD3(Agent):
             next_actions = torch.tanh(target_actor(next_features))
             next_actions = (next_actions + (2 * self._noise(next_actions)).clamp(-0.5, 0.5)).clamp(-1, 1)
             next_value = torch.min(*self.values(target_critics, next_features, next_actions))
-            target = batch.rewards + self.config.discount * batch.continues * next_value
+            target = batch.rewards + self.config.gamma * batch.continues * next_value
         q1, q2 = self.values(self.critics, self.encoder(batch.obs), batch.actions)
         critic_loss = F.mse_loss(q1, target) + F.mse_loss(q2, target)
         optimizer_step(self.critic_optimizer, critic_loss)

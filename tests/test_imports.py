@@ -1,35 +1,21 @@
 """What is imported when: torch takes seconds, and only those who use it should wait for it."""
 
 import importlib
-import subprocess
-import sys
+import pkgutil
 
 import pytest
 
-PARTS = ("agents", "analysis", "auxiliary", "envs", "search", "space", "training")
-PACKAGES = ["a2ls", *(f"a2ls.{part}" for part in PARTS)]
-WITHOUT_TORCH = [
-    "analyze",
-    "benchmark",
-    "compare",
-    "curves",
-    "dashboard",
-    "export",
-    "losses",
-    "operators",
-    "report",
-    "search",
-    "top",
-    "train",
-    "validate",
-]
+import a2ls
+from helpers.processes import run_python
+
+PACKAGES = ["a2ls", *(f"a2ls.{each.name}" for each in pkgutil.iter_modules(a2ls.__path__) if each.ispkg)]
+WITHOUT_TORCH = "analyze benchmark compare curves dashboard export losses operators report search top train validate"
 
 
 def loaded_by(statement):
     """The packages that a new process has loaded after a statement."""
-    command = f"import sys\n{statement}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
-    ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-    return set(ran.stdout.splitlines()[-1].split())
+    printed = run_python(f"import sys\n{statement}\nprint(*{{name.partition('.')[0] for name in sys.modules}})")
+    return set(printed.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -40,12 +26,24 @@ def test_every_name_of_a_package_is_there(package):
         _ = module.nothing
 
 
-@pytest.mark.parametrize("command", WITHOUT_TORCH)
+@pytest.mark.parametrize("command", WITHOUT_TORCH.split())
 def test_help_of_commands_does_not_wait_for_torch(command):
     help_of_command = f"from a2ls.cli import main\ntry: main(['{command}', '--help'])\nexcept SystemExit: pass"
     loaded = loaded_by(help_of_command)
     assert "a2ls" in loaded
     assert loaded.isdisjoint({"torch", "mujoco", "dm_control"})
+
+
+@pytest.mark.parametrize(
+    ("statement", "not_loaded"),
+    [
+        ("import a2ls.space", {"torch", "numpy", "gymnasium"}),
+        ("import a2ls.envs", {"torch", "shimmy", "dm_control", "mujoco"}),
+        ("from a2ls.envs import *; make_env(EnvironmentConfig(env='Pendulum-v1'))", {"dm_control"}),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(statement, not_loaded):
+    assert loaded_by(statement).isdisjoint(not_loaded)
 
 
 def test_settings_and_curves_do_not_need_torch():

@@ -17,33 +17,17 @@ from a2ls.space import InvalidLoss, Loss, Operator, find_loss, named_loss, named
 
 if TYPE_CHECKING:
     from a2ls.auxiliary import AuxiliaryLoss, Sequences
-    from a2ls.search import (
-        A2LSSampler,
-        BenchmarkFolder,
-        SearchConfig,
-        SearchFolder,
-        benchmark,
-        search_preset,
-        suggest_loss,
-        validate,
-    )
+    from a2ls.benchmark import BenchmarkFolder, validate
+    from a2ls.search import A2LSSampler, SearchConfig, SearchFolder, search_preset, suggest_loss
     from a2ls.training import Curve, TrainConfig, preset, train
 else:
+    # `search` and `benchmark` are packages here; the functions are `a2ls.search.search`, `a2ls.benchmark.benchmark`.
     __getattr__ = imported_when_used(
         __name__,
         {
             "a2ls.auxiliary": ("AuxiliaryLoss", "Sequences"),
-            # `search` itself is `a2ls.search.search`: here the name is that of the package.
-            "a2ls.search": (
-                "A2LSSampler",
-                "BenchmarkFolder",
-                "SearchConfig",
-                "SearchFolder",
-                "benchmark",
-                "search_preset",
-                "suggest_loss",
-                "validate",
-            ),
+            "a2ls.benchmark": ("BenchmarkFolder", "validate"),
+            "a2ls.search": ("A2LSSampler", "SearchConfig", "SearchFolder", "search_preset", "suggest_loss"),
             "a2ls.training": ("Curve", "TrainConfig", "preset", "train"),
         },
     )
@@ -61,7 +45,6 @@ __all__ = [
     "SearchFolder",
     "Sequences",
     "TrainConfig",
-    "benchmark",
     "find_loss",
     "named_loss",
     "named_losses",

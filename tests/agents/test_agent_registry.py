@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 from gymnasium import spaces
-from small_agents import ACTIONS, OBSERVATION, SMALL, WINNER, changed, learn, snapshot
 from torch import nn
 
 from a2ls._errors import BadInput
@@ -16,13 +15,15 @@ from a2ls.agents import (
     AgentConfig,
     AgentSpec,
     SACConfig,
-    _config,
     agent_spec,
     agent_specs,
     make_agent,
     optimizer_step,
     register_agent,
 )
+from helpers.agents import ACTIONS, OBSERVATION, SMALL, WINNER, changed, learn, snapshot
+
+pytestmark = pytest.mark.usefixtures("_registries_as_they_were")
 
 MODULE = """
 from dataclasses import dataclass
@@ -47,11 +48,6 @@ register_agent(AgentSpec("mine", MineConfig, lambda: Mine, discrete=True))
 def encoder(shape):
     return Encoder(nn.Linear(*shape, 5, bias=False), nn.Tanh(), 5)
 """
-
-
-@pytest.fixture(autouse=True)
-def _registry_as_it_was(monkeypatch):
-    monkeypatch.setattr(_config, "_AGENTS", dict(_config._AGENTS))
 
 
 @pytest.fixture

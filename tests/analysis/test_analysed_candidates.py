@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from a2ls._errors import BadInput
-from a2ls.analysis._groups import analyse, independent_origins, select
+from a2ls.analysis._loss_parts import analyse, independent_origins, select
 from a2ls.training import Curve, CurvePoint
-from made_up_search import made_up_search
+from helpers.searches import made_up_search
 
 
 def with_score(candidate, score):
@@ -18,7 +18,7 @@ def with_score(candidate, score):
 
 def test_only_trainings_that_ended_well_count_and_each_once():
     first, *others = made_up_search(4, 2).candidates
-    rows = [
+    records = [
         first,
         replace(others[0], state="failed"),
         replace(others[1], state="pruned"),
@@ -28,7 +28,7 @@ def test_only_trainings_that_ended_well_count_and_each_once():
         with_score(others[5], math.inf),
         replace(others[6], state="running"),
     ]
-    selection = select(rows)
+    selection = select(records)
     assert selection.candidates == (first,)
     assert selection.left_out == {
         **{"failed": 1, "pruned": 1, "running": 2},
@@ -40,7 +40,7 @@ def test_only_trainings_that_ended_well_count_and_each_once():
 def test_a_copied_result_does_not_change_the_numbers():
     dataset = made_up_search(10, 3)
     copies = tuple(replace(each, number=100 + each.number, repeat_of=each.number) for each in dataset.candidates[:7])
-    assert analyse(replace(dataset, rows=dataset.rows + copies)).comparisons == analyse(dataset).comparisons
+    assert analyse(replace(dataset, records=dataset.records + copies)).comparisons == analyse(dataset).comparisons
 
 
 def test_stages_and_independent_draws_can_be_looked_at_alone():
@@ -70,9 +70,9 @@ def test_all_that_a_random_sampler_proposes_is_independent_and_what_another_does
     assert "sampler" in independent_origins({"sampler": "random"})
     assert "sampler" not in independent_origins({"sampler": "tpe"})
     dataset = made_up_search(5, 2)
-    rows = tuple(replace(each, origin="sampler", parents=()) for each in dataset.candidates)
+    records = tuple(replace(each, origin="sampler", parents=()) for each in dataset.candidates)
     for sampler, independent in (("random", True), ("tpe", False)):
-        sampled = replace(dataset, rows=rows, settings={**dataset.settings, "sampler": sampler})
+        sampled = replace(dataset, records=records, settings={**dataset.settings, "sampler": sampler})
         assert analyse(sampled).independent is independent
         assert len(analyse(sampled, independent=True).selection.candidates) == (10 if independent else 0)
 
@@ -83,7 +83,7 @@ def test_a_benchmark_and_mixed_environments_are_refused():
         analyse(replace(dataset, kind="benchmark"))
     moved = replace(dataset.candidates[0], env="walker-walk")
     with pytest.raises(BadInput, match=r"several environments, .* walker-walk, cheetah-run"):
-        analyse(replace(dataset, rows=(moved, *dataset.rows[1:])))
+        analyse(replace(dataset, records=(moved, *dataset.records[1:])))
 
 
 def test_nothing_to_compare_is_no_error():
@@ -93,7 +93,7 @@ def test_nothing_to_compare_is_no_error():
         analysis = analyse(dataset)
     assert analysis.comparisons == ()
     assert analysis.selection.left_out == {"running": 10}
-    assert analyse(replace(dataset, rows=())).selection.total == 0
+    assert analyse(replace(dataset, records=())).selection.total == 0
 
 
 def test_the_environment_says_what_the_agent_sees():

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
-from group_comparisons import ACTION, FORWARD, INVERSE, REWARD, STATE, by_what
 
 from a2ls.analysis import read_dataset
-from a2ls.analysis._groups import analyse, number_comparisons
+from a2ls.analysis._loss_parts import analyse, number_comparisons
 from a2ls.search import SearchSpace
 from a2ls.search._population import InitialShares, initial_population
-from made_up_search import made_up_search
+from helpers.comparisons import ACTION, FORWARD, INVERSE, REWARD, STATE, by_what
+from helpers.searches import made_up_search
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
 

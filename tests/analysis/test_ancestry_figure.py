@@ -3,14 +3,14 @@
 from itertools import pairwise
 
 import pytest
-from hand_made import candidate, dataset, strict, unwrapped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2ls.analysis.figures import ancestry_tree, change, draw_ancestry_tree
-from a2ls.analysis.figures._layers import centred, layers_of, untangled
+from a2ls.analysis.figures._ancestry import centred, layers_of, untangled
 from a2ls.space import Loss
-from made_up_search import made_up_search
+from helpers.figures import strict, unwrapped
+from helpers.searches import candidate, dataset, made_up_search
 
 SEARCH = dataset(
     candidate(0, (1.0,), loss="s0 -> r0"),

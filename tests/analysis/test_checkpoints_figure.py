@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hand_made import candidate, dataset, strict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from a2ls.analysis.figures import checkpoint_correlations, draw_checkpoint_correlations
-from made_up_search import made_up_search
+from helpers.figures import strict
+from helpers.searches import candidate, dataset, made_up_search
 
 
 def test_a_made_up_search_against_scipy():

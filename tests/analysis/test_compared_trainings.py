@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_made_benchmarks import LONG, RESULTS, benchmark, by_label, curve, quick, random_scores
 
 from a2ls._errors import BadInput
 from a2ls.analysis import compare, read_dataset
 from a2ls.training import Curve, preset
+from helpers.comparisons import LONG, RESULTS, benchmark, by_label, curve, quick, random_scores
 
 
-def test_contenders_of_several_folders_stand_side_by_side():
+def test_methods_of_several_folders_stand_side_by_side():
     scores = random_scores(["sac", "spr", LONG], ["cheetah-run", "walker-run"], 3)
     first = benchmark({"sac": scores["sac"]}, "first")
     second = benchmark({"spr": scores["spr"], LONG: scores[LONG]}, "second")
@@ -27,7 +27,7 @@ def test_seeds_of_several_folders_add_up():
     first = benchmark({"sac": {"cheetah-run": dict(enumerate(scores[:3]))}}, "first")
     second = benchmark({"sac": {"cheetah-run": {seed: scores[seed] for seed in (3, 4, 5)}}}, "second")
     result = quick(first, second).results[0]
-    assert result.runs.seeds == (0, 1, 2, 3, 4, 5)
+    assert result.method.seeds == (0, 1, 2, 3, 4, 5)
     assert result.mean.value == pytest.approx(np.mean(scores) / 1000)
 
 
@@ -38,7 +38,7 @@ def test_unequal_seeds_count_where_they_are_finished_everywhere():
     }
     comparison = quick(benchmark(scores))
     sac, spr = by_label(comparison)["sac"], by_label(comparison)["spr"]
-    assert (sac.runs.seeds, spr.runs.seeds) == ((1, 2, 4), (0, 1, 2, 3))
+    assert (sac.method.seeds, spr.method.seeds) == ((1, 2, 4), (0, 1, 2, 3))
     assert sac.mean.value == pytest.approx(np.mean([200, 300, 500, 10, 20, 30]) / 1000)
     # In a single environment nothing has to be left out.
     assert sac.environments["cheetah-run"].mean.value == 300
@@ -92,12 +92,12 @@ def test_of_a_search_the_baselines_count():
 def test_the_same_training_in_two_folders_counts_once():
     one = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3), "one")
     comparison = quick(one, replace(one, name="export"))
-    assert [len(result.environments["cheetah-run"].scores) for result in comparison.results] == [3, 3]
+    assert [len(result.environments["cheetah-run"].runs.records) for result in comparison.results] == [3, 3]
     assert comparison.notes == ()
     other = benchmark({"sac": {"cheetah-run": {2: 777.0, 3: 1.0}}}, "other")
     again = quick(one, other)
-    assert by_label(again)["sac"].runs.rows["cheetah-run"][2] == one.rows[2]
-    assert by_label(again)["sac"].runs.seeds == (0, 1, 2, 3)
+    assert by_label(again)["sac"].method.runs["cheetah-run"].records[2] == one.records[2]
+    assert by_label(again)["sac"].method.seeds == (0, 1, 2, 3)
     assert any("1 training there twice with different curves" in note for note in again.notes)
 
 
@@ -138,17 +138,17 @@ def test_unknown_settings_are_refused_with_their_folder():
 
 def test_trainings_that_are_not_finished_or_not_finite_do_not_count():
     dataset = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3))
-    running, broken = dataset.rows[0], dataset.rows[1]
-    rows = (
+    running, broken = dataset.records[0], dataset.records[1]
+    records = (
         replace(running, state="running", curve=Curve(running.curve.points[:1])),
         replace(broken, curve=curve(float("nan"))),
-        *dataset.rows[2:],
+        *dataset.records[2:],
         # The first try failed, the second did not.
-        replace(dataset.rows[5], state="failed", number=9),
+        replace(dataset.records[5], state="failed", number=9),
     )
-    comparison = quick(replace(dataset, rows=rows))
-    assert by_label(comparison)["sac"].runs.seeds == (2,)
-    assert by_label(comparison)["spr"].runs.seeds == (0, 1, 2)
+    comparison = quick(replace(dataset, records=records))
+    assert by_label(comparison)["sac"].method.seeds == (2,)
+    assert by_label(comparison)["spr"].method.seeds == (0, 1, 2)
     assert comparison.notes == (
         "Left out: 1 training not finished.",
         "Left out: 1 training with scores that are not finite.",
@@ -156,11 +156,11 @@ def test_trainings_that_are_not_finished_or_not_finite_do_not_count():
 
 
 def test_nothing_to_compare_is_refused():
-    nothing = replace(benchmark(random_scores(["sac"], ["cheetah-run"], 1)), rows=())
+    nothing = replace(benchmark(random_scores(["sac"], ["cheetah-run"], 1)), records=())
     with pytest.raises(BadInput, match="nothing to compare"):
         quick(nothing)
     running = benchmark(random_scores(["sac"], ["cheetah-run"], 1), state="running")
-    with pytest.raises(BadInput, match="no contender has a seed that is finished in each of cheetah-run"):
+    with pytest.raises(BadInput, match="no method has a seed that is finished in each of cheetah-run"):
         quick(running)
     with pytest.raises(BadInput, match="no training is in 'cheetah-rum': did you mean cheetah-run"):
         quick(benchmark(random_scores(["sac"], ["cheetah-run"], 1)), environments=["cheetah-rum"])

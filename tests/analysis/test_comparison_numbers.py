@@ -1,13 +1,10 @@
 """The numbers of a comparison, against calculations by hand and results that are documented."""
 
-import sys
-
 import numpy as np
 import pytest
-from hand_made_benchmarks import RESULTS, benchmark, by_label, quick, random_scores
 
-from a2ls._errors import BadInput
 from a2ls.analysis import compare, read_dataset
+from helpers.comparisons import RESULTS, benchmark, by_label, quick, random_scores
 
 
 def test_a_comparison_by_hand():
@@ -28,7 +25,7 @@ def test_a_comparison_by_hand():
     assert spr.improvement.interval.low < spr.improvement.value < spr.improvement.interval.high
     assert dict(zip(comparison.thresholds.round(2), spr.profile.values, strict=True))[0.4] == pytest.approx(2 / 8)
     own = spr.environments["walker-run"]
-    assert (own.mean.value, own.sd) == (375, pytest.approx(np.std([800, 400, 300, 0], ddof=1)))
+    assert (own.mean.value, own.runs.sd()) == (375, pytest.approx(np.std([800, 400, 300, 0], ddof=1)))
     assert own.curve.steps == (4_000, 8_000)
     assert own.curve.iqm.values.tolist() == [340, 360]
     assert own.curve.mean.values.tolist() == [365, 385]
@@ -52,7 +49,7 @@ def test_the_real_cross_validation():
     results = {result.short: result for result in comparison.results}
     # By the interquartile mean: by the mean, #2 would be before sac.
     assert list(results) == ["#1", "#3", "sac", "#2"]
-    assert {name: result.runs.seeds for name, result in results.items()} == dict.fromkeys(results, (2, 3))
+    assert {name: result.method.seeds for name, result in results.items()} == dict.fromkeys(results, (2, 3))
     assert results["sac"].iqm.value == pytest.approx((163.7 + 346.6) / 2 / 1000, abs=1e-4)
     assert results["#3"].iqm.value == pytest.approx((306.7 + 328.3) / 2 / 1000, abs=1e-4)
     assert results["#1"].environments["reacher-easy"].mean.value == pytest.approx((557.3 + 519.1) / 2, abs=0.1)
@@ -67,12 +64,6 @@ def test_curves_over_all_environments_need_the_same_steps():
     result = quick(other).results[0]
     assert result.curve is None
     assert result.environments["walker-run"].curve.steps == (2_000, 4_000)
-
-
-def test_intervals_need_an_extra_that_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rliable", None)
-    with pytest.raises(BadInput, match=r"pip install 'a2ls\[analysis\]'"):
-        quick(benchmark(random_scores(["sac"], ["cheetah-run"], 3)))
 
 
 def test_progress_is_reported():

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from hand_made_benchmarks import LONG, benchmark, by_label, quick, random_scores
 
-from a2ls.analysis import comparison_mapping, comparison_page, comparison_rows
-from a2ls.analysis._compare_figures import aggregate_figure, curve_figure, improvement_figure, profile_figure
+from a2ls.analysis import comparison_mapping, comparison_page, comparison_records
+from a2ls.analysis.compare._figures import aggregate_figure, curve_figure, improvement_figure, profile_figure
+from helpers.comparisons import LONG, benchmark, by_label, quick, random_scores
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +18,10 @@ def comparison():
 
 
 def test_every_number_is_in_the_table(comparison):
-    rows = comparison_rows(comparison)
+    records = comparison_records(comparison)
     first = by_label(comparison)["spr"]
-    assert next(row for row in rows if row["contender"] == "spr") == {
-        "contender": "spr",
+    assert next(record for record in records if record["method"] == "spr") == {
+        "method": "spr",
         "quantity": "iqm",
         "env": "",
         "at": None,
@@ -30,20 +30,22 @@ def test_every_number_is_in_the_table(comparison):
         "low": first.iqm.interval.low,
         "high": first.iqm.interval.high,
     }
-    of_curl = [row for row in rows if row["contender"] == "curl"]
-    assert all(row["low"] is None for row in of_curl)
-    counts = {quantity: sum(row["quantity"] == quantity for row in of_curl) for quantity in ("mean", "profile", "sd")}
+    of_curl = [record for record in records if record["method"] == "curl"]
+    assert all(record["low"] is None for record in of_curl)
+    counts = {
+        quantity: sum(record["quantity"] == quantity for record in of_curl) for quantity in ("mean", "profile", "sd")
+    }
     assert counts == {"mean": 3, "profile": 101, "sd": 2}
-    assert [row["runs"] for row in of_curl if row["quantity"] == "mean"] == [4, 2, 2]
-    steps = [(row["env"], row["at"]) for row in of_curl if row["quantity"] == "curve iqm"]
+    assert [record["runs"] for record in of_curl if record["quantity"] == "mean"] == [4, 2, 2]
+    steps = [(record["env"], record["at"]) for record in of_curl if record["quantity"] == "curve iqm"]
     assert steps == [(env, step) for env in ("", "cheetah-run", "walker-run") for step in (4_000, 8_000)]
 
 
 def test_the_mapping_is_json(comparison):
     mapping = json.loads(json.dumps(comparison_mapping(comparison, ["a note"]), allow_nan=False))
     assert mapping["notes"] == ["a note"]
-    assert [each["label"] for each in mapping["contenders"]] == [result.label for result in comparison.results]
-    curl = next(each for each in mapping["contenders"] if each["name"] == "curl")
+    assert [each["label"] for each in mapping["methods"]] == [result.label for result in comparison.results]
+    curl = next(each for each in mapping["methods"] if each["name"] == "curl")
     assert (curl["seeds"], curl["iqm"]["interval"], curl["profile"]["low"][0]) == ([0, 1], None, None)
 
 

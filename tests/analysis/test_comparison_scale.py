@@ -1,14 +1,14 @@
 """The reference of a comparison, and the scale on which environments are averaged."""
 
 import pytest
-from hand_made_benchmarks import benchmark, by_label, quick, random_scores
 
 from a2ls._errors import BadInput
 from a2ls.analysis import comparison_page
-from a2ls.search import contender
+from a2ls.studies import method
+from helpers.comparisons import benchmark, by_label, quick, random_scores
 
 
-@pytest.mark.parametrize("reference", ["spr", "SPR", str(contender("spr").name)])
+@pytest.mark.parametrize("reference", ["spr", "SPR", str(method("spr").name)])
 def test_a_loss_may_be_the_reference_under_any_of_its_names(reference):
     dataset = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3))
     assert quick(dataset, reference=reference).reference.label == "spr"
@@ -17,7 +17,7 @@ def test_a_loss_may_be_the_reference_under_any_of_its_names(reference):
 def test_a_reference_that_is_not_there_is_refused():
     dataset = benchmark(random_scores(["sac", "spr"], ["cheetah-run"], 3))
     for name in ("curl", "nonsense"):
-        with pytest.raises(BadInput, match=f"reference '{name}' is not among the contenders: there are sac, spr"):
+        with pytest.raises(BadInput, match=f"reference '{name}' is not among the methods: there are sac, spr"):
             quick(dataset, reference=name)
     partly = benchmark({"sac": {"cheetah-run": [1], "walker-run": [1]}, "curl": {"walker-run": [1]}})
     with pytest.raises(BadInput, match="the reference curl has no seed that is finished in each of cheetah-run"):

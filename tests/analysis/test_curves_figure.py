@@ -5,10 +5,10 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hand_made import baseline, candidate, dataset, strict, unwrapped
 
 from a2ls.analysis.figures import draw_learning_curves, draw_selections, learning_curves, selections
-from made_up_search import made_up_search
+from helpers.figures import strict, unwrapped
+from helpers.searches import baseline, candidate, dataset, made_up_search
 
 # AULC 4, 5, 3, 6, and by first score 0, 1, 3, 2, and by last 3, 2, 0, 1.
 SEARCH = dataset(

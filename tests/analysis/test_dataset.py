@@ -3,16 +3,20 @@
 import pytest
 
 from a2ls._errors import BadInput
-from a2ls.analysis import read_dataset, read_datasets
-from a2ls.search import BenchmarkFolder, Grid, SearchConfig, SearchFolder, baseline, export, loss_contender
+from a2ls.analysis import export, read_dataset, read_datasets
+from a2ls.benchmark import BenchmarkFolder, Grid
+from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import named_loss
-from instant_engine import InstantEngine
-from tiny_pendulum import PENDULUM
+from a2ls.studies import baseline, loss_method
+from helpers.engines import InstantEngine
+from helpers.trainings import PENDULUM
 
 
 @pytest.fixture
 def search(tmp_path):
-    config = SearchConfig(PENDULUM, population=4, stages=2, operators=("mse", "inner +neg"), baselines=("sac", "curl"))
+    config = SearchConfig(
+        PENDULUM, population_size=4, stages=2, operators=("mse", "inner +neg"), baselines=("sac", "curl")
+    )
     folder = SearchFolder.create(tmp_path / "found", config)
     folder.run(InstantEngine())
     return folder
@@ -22,24 +26,24 @@ def test_an_export_has_all_that_the_folder_has(search, tmp_path):
     exported = export(search.path, tmp_path / "tables")
     folder, file, tables = (read_dataset(path) for path in (search.path, exported.parquet, tmp_path / "tables"))
     assert len(folder.candidates) == 8
-    assert {row.label for row in folder.baselines} == {"sac", "curl"}
-    assert folder.rows == file.rows == tables.rows
+    assert {record.label for record in folder.baselines} == {"sac", "curl"}
+    assert folder.records == file.records == tables.records
     assert (folder.name, file.name, folder.kind) == ("found", "found", "search")
     assert folder.environments == ("Pendulum-v1",)
-    assert file.settings["population"] == 4
+    assert file.settings["population_size"] == 4
     assert file.settings["versions"]["a2ls"]
     assert file.settings["seconds_spent"] > 0
     assert "storage" not in folder.settings
 
 
-def test_a_benchmark_has_contenders_and_no_candidates(tmp_path):
-    grid = Grid((baseline("sac"), loss_contender(named_loss("spr-2"))), (PENDULUM,), (0, 1))
+def test_a_benchmark_has_methods_and_no_candidates(tmp_path):
+    grid = Grid((baseline("sac"), loss_method(named_loss("spr-2"))), (PENDULUM,), (0, 1))
     folder = BenchmarkFolder.create(tmp_path / "compared", grid)
     folder.run(InstantEngine())
     dataset = read_dataset(folder.path)
-    assert (dataset.kind, dataset.candidates, len(dataset.rows)) == ("benchmark", (), 4)
+    assert (dataset.kind, dataset.candidates, len(dataset.records)) == ("benchmark", (), 4)
     exported = export(folder.path)
-    assert read_dataset(exported.parquet).rows == dataset.rows
+    assert read_dataset(exported.parquet).records == dataset.records
 
 
 def test_several_of_one_name_can_be_told_apart(search):

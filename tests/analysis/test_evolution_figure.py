@@ -5,12 +5,12 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hand_made import baseline, candidate, dataset, strict, unwrapped
 
 from a2ls.analysis import stage_statistics
 from a2ls.analysis.figures import draw_evolution, evolution
 from a2ls.analysis.figures._evolution import jitter
-from made_up_search import made_up_search
+from helpers.figures import strict, unwrapped
+from helpers.searches import baseline, candidate, dataset, made_up_search
 
 SEARCH = dataset(
     candidate(0, (1.0, 3.0), loss="s0 -> r0"),

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from hand_made import baseline, candidate, dataset, strict
 
 from a2ls.analysis import figures as all_figures
 from a2ls.analysis import read_dataset
@@ -30,7 +29,8 @@ from a2ls.analysis.figures import (
 from a2ls.analysis.figures import _style as style
 from a2ls.space import Loss
 from a2ls.training import baseline_names
-from made_up_search import made_up_search
+from helpers.figures import strict
+from helpers.searches import baseline, candidate, dataset, made_up_search
 
 REAL = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
 DATA_OF = {

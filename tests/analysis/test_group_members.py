@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from group_comparisons import ACTION, FORWARD, INVERSE, REWARD, STATE, by_what
 
 from a2ls._errors import BadInput
-from a2ls.analysis._groups import (
+from a2ls.analysis._loss_parts import (
     horizon_comparisons,
     number_comparisons,
     operator_comparisons,
@@ -13,6 +12,7 @@ from a2ls.analysis._groups import (
     read_patterns,
 )
 from a2ls.space import InvalidLoss, Loss, contains, named_loss, named_losses
+from helpers.comparisons import ACTION, FORWARD, INVERSE, REWARD, STATE, by_what
 
 # Read off the masks by hand: which of the patterns each loss has, and whether its target has more (>), fewer (<) or as
 # many (=) states, actions and rewards as its source.

@@ -7,13 +7,14 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 import scipy.stats
-from group_comparisons import FORWARD, INVERSE, by_what
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2ls.analysis._groups import GroupComparison, analyse, holm, pattern_comparisons, welch_p
+from a2ls._statistics import holm, welch_p
+from a2ls.analysis._loss_parts import GroupComparison, analyse, pattern_comparisons
 from a2ls.space import Loss
-from made_up_search import made_up_search
+from helpers.comparisons import FORWARD, INVERSE, by_what
+from helpers.searches import made_up_search
 
 
 def t_tail(t, degrees):

@@ -5,7 +5,6 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hand_made import candidate, dataset, strict, unwrapped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +15,10 @@ from a2ls.analysis.figures import (
     pruning_histogram,
     pruning_pair,
 )
-from a2ls.analysis.figures._bins import bin_edges, group
+from a2ls.analysis.figures._histograms import bin_edges, group
 from a2ls.space import PATTERNS, contains
-from made_up_search import made_up_search
+from helpers.figures import strict, unwrapped
+from helpers.searches import candidate, dataset, made_up_search
 
 SEARCH = dataset(
     candidate(0, (10.0,), loss="s0 a0 -> s1 s2"),

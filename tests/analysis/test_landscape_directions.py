@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from trained_agents import AGENTS, generator, some_agent
 
-from a2ls.analysis._landscape import filter_normalised_direction
+from a2ls.analysis.landscape._landscape import filter_normalised_direction
+from helpers.agents import AGENTS, generator, some_agent
 
 
 @pytest.fixture(params=AGENTS)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from trained_agents import AGENTS, generator, some_agent
 
 from a2ls.agents import Transitions
-from a2ls.analysis._landscape import losses_around
+from a2ls.analysis.landscape._landscape import losses_around
+from helpers.agents import AGENTS, generator, some_agent
 
 
 def test_a_quadratic_loss_has_its_analytic_values():

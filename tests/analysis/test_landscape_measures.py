@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from made_up_landscapes import made_up
 
 from a2ls._errors import BadInput
-from a2ls.analysis._landscape import LandscapeSettings
+from a2ls.analysis.landscape._landscape import LandscapeSettings
+from helpers.landscapes import made_up
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,15 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from trained_agents import generator
 
 from a2ls._errors import BadInput
 from a2ls.agents import SACConfig
-from a2ls.analysis import _landscape
-from a2ls.analysis._landscape import (
-    LandscapeSettings,
-    critic_landscape,
-    filter_normalised_direction,
-)
+from a2ls.analysis.landscape import _landscape
+from a2ls.analysis.landscape._landscape import LandscapeSettings, critic_landscape, filter_normalised_direction
 from a2ls.space import named_loss
 from a2ls.training import RunFolder, Training, TrainJob, read_trained_agent, run_in_folder
-from tiny_pendulum import PENDULUM
-from tiny_pixels import STEERED
+from helpers.agents import generator
+from helpers.trainings import PENDULUM, STEERED
 
 WINNER = named_loss("a2-winner")
 PIXELS = dataclasses.replace(STEERED, evaluations=1)
@@ -53,7 +48,7 @@ def folder(request, folders):
 
 def restored(folder):
     """The training of a folder as `a2ls train --resume` has it: another way to the same agent."""
-    job = folder.read_job()
+    job = folder.job
     training = Training(job.config, job.loss, job.seed)
     folder.checkpoint.restore(training)
     training.close()
@@ -67,7 +62,7 @@ def test_the_centre_is_the_critic_loss_of_the_agent(folder, monkeypatch):
     training = restored(folder)
     training.agent.generator.manual_seed(settings.part_seed(_landscape._NOISE))
     rng = np.random.default_rng(settings.part_seed(_landscape._TRANSITIONS))
-    expected = float(training.agent.update(training.replay.sample_transitions(16, rng))["critic_loss"])
+    expected = float(training.agent.update(training.replay_buffer.sample_transitions(16, rng))["critic_loss"])
     assert landscape.centre == pytest.approx(expected, rel=1e-6)
     assert landscape.losses[2, 2] == landscape.centre
     assert (landscape.losses != landscape.centre).sum() == 24
@@ -78,7 +73,9 @@ def test_the_loss_is_the_mean_over_batches_that_are_all_different(folders):
     settings = LandscapeSettings(resolution=3, batch_size=16, batches=3)
     rng = np.random.default_rng(settings.part_seed(_landscape._TRANSITIONS))
     noise = generator(settings.part_seed(_landscape._NOISE))
-    losses = [trained.agent.value_loss(trained.replay.sample_transitions(16, rng), noise)[1]().item() for _ in range(3)]
+    losses = [
+        trained.agent.value_loss(trained.replay_buffer.sample_transitions(16, rng), noise)[1]().item() for _ in range(3)
+    ]
     assert len(set(losses)) == 3
     assert critic_landscape(trained, "", settings).centre == pytest.approx(sum(losses) / 3, rel=1e-9)
 
@@ -86,14 +83,15 @@ def test_the_loss_is_the_mean_over_batches_that_are_all_different(folders):
 def test_an_agent_is_read_without_an_environment(folder, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1] / "envs"), *sys.path])
     training = restored(folder)
-    monkeypatch.setattr("a2ls.training._training.make_env", None)
+    monkeypatch.setattr("a2ls.training._trainer.make_env", None)
     trained = read_trained_agent(folder)
-    assert trained.step == training.step == folder.read_job().config.steps
+    assert trained.step == training.step == folder.job.config.steps
     expected = dict(training.agent.named_parameters())
     for name, value in trained.agent.named_parameters():
         assert torch.equal(value, expected[name]), name
     ours, theirs = (
-        replay.sample_transitions(50, np.random.default_rng(0)) for replay in (trained.replay, training.replay)
+        replay.sample_transitions(50, np.random.default_rng(0))
+        for replay in (trained.replay_buffer, training.replay_buffer)
     )
     assert all(torch.equal(one, two) for one, two in zip(ours, theirs, strict=True))
 
@@ -188,6 +186,6 @@ def test_agents_without_a_loss_to_compute(folders):
         trained.agent.critic.q1[0].weight[0, 0] = float("nan")
     with pytest.raises(BadInput, match="loss is nan at the trained weights"):
         critic_landscape(trained, "broken", SMALL)
-    trained.replay.added = 0
-    with pytest.raises(BadInput, match="the replay memory is empty"):
+    trained.replay_buffer.added = 0
+    with pytest.raises(BadInput, match="the replay buffer is empty"):
         critic_landscape(trained, "new", SMALL)

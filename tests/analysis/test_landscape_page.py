@@ -6,12 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from made_up_landscapes import BOWL, STEEP, made_up
 
-from a2ls.analysis._landscape import LandscapeSettings
-from a2ls.analysis._landscape_figures import landscape_figure
-from a2ls.analysis._landscape_page import landscape_caption, landscape_page
-from a2ls.analysis._landscape_scale import LossScale
+from a2ls.analysis.landscape._figures import landscape_figure
+from a2ls.analysis.landscape._landscape import LandscapeSettings, LossScale
+from a2ls.analysis.landscape._page import landscape_caption, landscape_page
+from helpers.landscapes import BOWL, STEEP, made_up
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from made_up_landscapes import BOWL, STEEP, made_up
 
-from a2ls.analysis._landscape_scale import LossScale
+from a2ls.analysis.landscape._landscape import LossScale
+from helpers.landscapes import BOWL, STEEP, made_up
 
 
 def test_one_scale_for_all():

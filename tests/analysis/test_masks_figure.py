@@ -1,16 +1,18 @@
 """Who survives a stage, and which elements they use."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from hand_made import candidate, dataset, strict
 
+from a2ls.analysis import read_dataset
 from a2ls.analysis.figures import draw_survivor_masks, survivor_masks
-from a2ls.analysis.figures._trainings import survivors
+from a2ls.search import survivors
 from a2ls.space import Element
-from made_up_search import made_up_search
+from helpers.figures import strict
+from helpers.searches import candidate, dataset, made_up_search
 
-# With a share of one half, stage 1 leaves 0 and 2, and stage 2, which still runs, 5.
+# Half of a population of four survives: 0 and 2 of stage 1, and 5 and 4 of stage 2, which still runs.
 SEARCH = dataset(
     candidate(0, (9.0,), loss="s0 a0 -> s1"),
     candidate(1, (1.0,), loss="s0 -> r0"),
@@ -19,6 +21,7 @@ SEARCH = dataset(
     candidate(4, (3.0,), loss="s0 -> s0", stage=2),
     candidate(5, (5.0,), loss="s2 -> a1", stage=2),
     candidate(6, (9.0,), loss="s0 -> a0", stage=2, state="running"),
+    population_size=4,
     survivors=0.5,
 )
 
@@ -30,15 +33,15 @@ def test_shares_counted_by_hand():
     assert [(row.label, row.stage, row.count) for row in data.rows] == [
         ("all of stage 1", 1, 4),
         ("survivors of stage 1", 1, 2),
-        ("survivors of stage 2", 2, 1),
+        ("survivors of stage 2", 2, 2),
     ]
     everyone, first, second = data.rows
     assert everyone.source == ((0.75, 0.25, 0), (0.25, 0, 0), (0, 0, 0), (0.25, 0, 0))
     assert everyone.target == ((0, 0.25, 0.25), (0.5, 0, 0), (0, 0, 0), (0, 0, 0.25))
     assert first.source == ((1, 0.5, 0), (0.5, 0, 0), (0, 0, 0), (0, 0, 0))
     assert first.target == ((0, 0.5, 0), (1, 0, 0), (0, 0, 0), (0, 0, 0))
-    assert second.source == ((0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 0, 0))
-    assert second.target == ((0, 0, 0), (0, 1, 0), (0, 0, 0), (0, 0, 0))
+    assert second.source == ((0.5, 0, 0), (0, 0, 0), (0.5, 0, 0), (0, 0, 0))
+    assert second.target == ((0.5, 0, 0), (0, 0.5, 0), (0, 0, 0), (0, 0, 0))
 
 
 def test_shares_of_a_whole_search_counted_element_by_element():
@@ -52,16 +55,6 @@ def test_shares_of_a_whole_search_counted_element_by_element():
             assert share == pytest.approx(float(Fraction(own, 5)))
 
 
-def test_parents_are_survivors_of_the_stage_before():
-    search = made_up_search(40, 4)
-    for stage in (1, 2, 3):
-        parents = {number for each in search.candidates if each.stage == stage + 1 for number in each.parents}
-        chosen = survivors([each for each in search.candidates if each.stage == stage], 0.25)
-        assert parents
-        assert parents <= {each.number for each in chosen}
-        assert len(chosen) == 10
-
-
 def test_pruned_and_failed_survive_only_where_too_few_finish():
     members = [
         candidate(0, (1.0, 1.0)),
@@ -71,10 +64,10 @@ def test_pruned_and_failed_survive_only_where_too_few_finish():
         candidate(4, (99.0,), state="running"),
         candidate(5, (1.0, 1.0)),
     ]
-    assert [each.number for each in survivors(members, 1.0)] == [0, 5, 2, 1]
-    assert [each.number for each in survivors(members, 0.5)] == [0, 5]
-    assert [each.number for each in survivors(members, 0.01)] == [0]
-    assert survivors(members[3:5], 1.0) == []
+    assert [each.number for each in survivors(members, 6, 1.0)] == [0, 5, 2, 1]
+    assert [each.number for each in survivors(members, 6, 0.5)] == [0, 5, 2]
+    assert [each.number for each in survivors(members, 6, 0.01)] == [0]
+    assert survivors(members[3:5], 6, 1.0) == []
 
 
 def test_six_panels_with_a_row_for_each_stage():
@@ -85,7 +78,7 @@ def test_six_panels_with_a_row_for_each_stage():
     first, second = drawn["data"][:2]
     assert first["y"] == ["1, all", "", "1", "2"]
     assert first["x"] == [0, 1, 2, 3]
-    assert first["z"] == [[0.75, 0.25, 0, 0.25], [None] * 4, [1, 0.5, 0, 0], [0, 0, 1, 0]]
+    assert first["z"] == [[0.75, 0.25, 0, 0.25], [None] * 4, [1, 0.5, 0, 0], [0.5, 0, 0.5, 0]]
     assert second["z"][2] == [0, 1, 0, 0]
     assert first["customdata"][2][0] == "2: survivors of stage 1"
     assert "s%{x} in the source" in first["hovertemplate"]
@@ -94,3 +87,11 @@ def test_six_panels_with_a_row_for_each_stage():
 
 def test_without_a_share_in_the_settings_it_is_a_quarter():
     assert survivor_masks(dataset(candidate(0))).survivors == 0.25
+
+
+def test_the_settings_of_an_export_of_version_0_1_are_its_own():
+    published = read_dataset(Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop")
+    assert "population" in published.settings  # A name of that version.
+    config = published.search_config
+    assert (config.population_size, config.stages, config.survivors) == (20, 6, 0.25)
+    assert config.training.environment.env == "cheetah-run"

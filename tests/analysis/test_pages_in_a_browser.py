@@ -4,15 +4,15 @@ import shutil
 import threading
 
 import pytest
-from hand_made_benchmarks import benchmark, quick, random_scores
-from made_up_landscapes import BOWL, STEEP
 
 from a2ls.analysis import LandscapeSettings, comparison_page, landscape_page, make_dashboard
 from a2ls.analysis.report import page_html, search_report
 from a2ls.search import SearchConfig, SearchFolder
-from instant_engine import InstantEngine
-from made_up_search import made_up_search
-from tiny_pendulum import PENDULUM
+from helpers.comparisons import benchmark, quick, random_scores
+from helpers.engines import InstantEngine
+from helpers.landscapes import BOWL, STEEP
+from helpers.searches import made_up_search
+from helpers.trainings import PENDULUM
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -350,7 +350,7 @@ def test_an_unfinished_and_an_empty_search_have_reports(visit, tmp_path):
 
 
 def test_the_dashboard_shows_the_evolution(visit, tmp_path):
-    folder = SearchFolder.create(tmp_path / "live", SearchConfig(PENDULUM, population=4, stages=2))
+    folder = SearchFolder.create(tmp_path / "live", SearchConfig(PENDULUM, population_size=4, stages=2))
     folder.run(InstantEngine())
     server = make_dashboard(tmp_path / "live", "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()

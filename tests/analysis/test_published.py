@@ -97,7 +97,7 @@ def test_where_the_agent_is_another_one_it_is_said():
     assert not any(each.startswith(("evaluations", "steps", "device", "env ")) for each in differences)
 
 
-def test_contenders_are_found_by_all_of_their_names():
+def test_methods_are_found_by_all_of_their_names():
     scores = published_for(VECTOR).scores
     winner = named_loss("a2-winner")
     assert published_name(str(winner.canonical()), winner, scores) == "a2-winner"

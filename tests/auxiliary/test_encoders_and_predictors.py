@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from a2ls._errors import BadInput
-from a2ls.auxiliary import AuxiliaryLoss, make_encoder, make_predictor, mlp
-from a2ls.space import named_loss
+from a2ls.auxiliary import make_encoder, make_predictor, mlp
 
 OBSERVATION, IMAGE = 7, (3, 17, 16)
 
@@ -54,7 +53,7 @@ def convolved(image, weight, bias, stride):
 
 
 @pytest.mark.parametrize("kind", ["dense", "mlp"])
-@pytest.mark.parametrize("layers", [1, 2, 3, 4])
+@pytest.mark.parametrize("layers", [1, 3])
 def test_an_encoder_of_vectors_is_its_formula(kind, layers):
     encoder = make(kind, OBSERVATION, layers=layers, mlp_width=16)
     body, x = arrays(encoder.body), vectors().numpy().astype(np.float64)
@@ -67,7 +66,7 @@ def test_an_encoder_of_vectors_is_its_formula(kind, layers):
     assert encoder.feature_dim == features.shape[1] == (OBSERVATION + 40 * layers if kind == "dense" else 50)
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3, 4])
+@pytest.mark.parametrize("layers", [1, 3])
 def test_the_encoder_of_images_is_its_formula(layers):
     encoder = make("conv", IMAGE, layers=layers, filters=4)
     bodies = []
@@ -84,42 +83,16 @@ def test_the_encoder_of_images_is_its_formula(layers):
     assert encoder.feature_dim == encoder(images()).shape[1] == 50
 
 
-def test_gradients_of_convolutions_are_those_of_the_layers_one_by_one():
-    encoder, double = (make("conv", IMAGE, layers=3, filters=4) for _ in range(2))
-    weights, x = torch.linspace(-1, 1, 50), images(3).double() / 255
-    mine = torch.autograd.grad((encoder(images(3)) * weights).sum(), list(encoder.parameters()))
-    for layer in double.double().body.layers:
-        x = torch.relu(layer(x))
-    theirs = torch.autograd.grad(
-        (double.head(x.permute(0, 2, 3, 1).flatten(1)) * weights).sum(), list(double.parameters())
-    )
-    for a, b in zip(mine, theirs, strict=True):
-        torch.testing.assert_close(a.double(), b, atol=1e-5 * b.abs().max().item(), rtol=1e-3)
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        lambda batch: batch.float(),
-        lambda batch: batch.contiguous(memory_format=torch.channels_last),
-        lambda batch: batch.repeat_interleave(2, dim=3)[:, :, :, ::2],
-        lambda batch: batch.permute(1, 0, 2, 3).contiguous().permute(1, 0, 2, 3),
-    ],
-    ids=["float", "channels last", "strided", "batch second"],
-)
-def test_features_do_not_depend_on_how_images_are_stored(stored):
-    encoder, other = make("conv", IMAGE, layers=2, filters=4), stored(images(5))
-    kept = other.clone()
-    assert torch.equal(encoder(images(5)), encoder(other))
-    assert torch.equal(other, kept)
-
-
-@pytest.mark.parametrize(("layers", "side"), [(2, 39), (4, 35), (6, 31)])
-def test_images_of_84_pixels_end_with_these_sides(layers, side):
-    encoder = make_encoder("conv", (9, 84, 84), layers=layers, filters=2)
-    assert encoder.body.output_dim == side * side * 2 == encoder.body(images(1, (9, 84, 84))).shape[1]
-    shapes = [tuple(layer.weight.shape) for layer in encoder.body.layers]
-    assert shapes == [(2, 9, 3, 3), *[(2, 2, 3, 3)] * (layers - 1)]
+def test_features_do_not_depend_on_how_images_are_stored():
+    encoder, batch = make("conv", IMAGE, layers=2, filters=4), images(5)
+    for other in (
+        batch.float(),
+        batch.contiguous(memory_format=torch.channels_last),
+        batch.repeat_interleave(2, dim=3)[:, :, :, ::2],
+        batch.permute(1, 0, 2, 3).contiguous().permute(1, 0, 2, 3),
+    ):
+        assert torch.equal(encoder(batch), encoder(other))
+        assert torch.equal(other, batch.to(other.dtype))
 
 
 def test_identity_hands_the_observation_on():
@@ -138,7 +111,8 @@ def test_widths_are_those_that_are_given():
 
 @pytest.mark.parametrize(("side", "layers"), [(3, 1), (7, 2), (23, 6)])
 def test_the_smallest_images_give_one_place_and_smaller_ones_are_refused(side, layers):
-    assert make_encoder("conv", (1, side, side), layers=layers, filters=3).body.output_dim == 3
+    encoder = make_encoder("conv", (9, side, side), layers=layers, filters=3)
+    assert encoder.body.output_dim == 3 == encoder.body(images(1, (9, side, side))).shape[1]
     for shape in ((9, side - 1, side - 1), (9, 84, side - 1)):
         with pytest.raises(
             BadInput, match=f"images of side {side - 1} are too small for {layers} convolutional layers"
@@ -179,12 +153,3 @@ def test_the_released_predictor_has_twice_the_input_width_and_batch_norm():
     assert (w1.shape, w2.shape) == ((2 * OBSERVATION, OBSERVATION), (4, 2 * OBSERVATION))
     hidden = normalised((x @ w1.T + b1).T).T * gain + offset  # over the batch, not over the units
     np.testing.assert_allclose(predictor(vectors()).detach().numpy(), np.maximum(hidden, 0) @ w2.T + b2, atol=1e-5)
-
-
-@pytest.mark.parametrize(("kind", "hidden"), [("paper", 256), ("released", 2 * (50 + 3 * 6))])
-def test_the_predictor_of_a2_winner_fits_its_elements(kind, hidden):
-    # Source: one state and three actions. Target: two rewards and two states.
-    auxiliary = AuxiliaryLoss(named_loss("a2-winner"), feature_dim=50, action_dim=6, predictor=kind)
-    first, last = auxiliary.predictor[0], auxiliary.predictor[-1]
-    assert (first.in_features, first.out_features) == (50 + 3 * 6, hidden)
-    assert (last.in_features, last.out_features) == (hidden, 2 + 2 * 50)

@@ -5,12 +5,11 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from operator_loops import by_hand
 from torch import nn
 
-from a2ls.auxiliary import AuxiliaryLoss, OperatorLoss, Sequences, _operators, register_operator
-from a2ls.space import MSE, OPERATORS, Loss, Operator
-from a2ls.space import _operators as known_operators
+from a2ls.auxiliary import AuxiliaryLoss, OperatorLoss, Sequences, register_operator
+from a2ls.space import MSE, OPERATORS, Loss
+from helpers.losses import by_hand
 
 BATCH, WIDTH = 5, 3
 
@@ -60,20 +59,6 @@ def test_huge_predictions_and_those_of_zero_stay_finite(operator, scale):
     assert y.grad.isfinite().all()
 
 
-def test_independent_formulas_agree_on_the_two_best_known_operators():
-    y, y_hat = batch()
-    spr = 2 - 2 * F.cosine_similarity(y, y_hat)  # SPR's loss is the sum over the width
-    assert make(Operator("nmse"))(y, y_hat).item() == pytest.approx(spr.mean().item() / WIDTH)
-    infonce = torch.distributions.Categorical(logits=y @ y_hat.T).log_prob(torch.arange(BATCH))
-    assert make(Operator("inner", True))(y, y_hat).item() == pytest.approx(-infonce.mean().item())
-
-
-@pytest.fixture
-def _registry_as_it_was(monkeypatch):
-    monkeypatch.setattr(_operators, "_FUNCTIONS", dict(_operators._FUNCTIONS))
-    monkeypatch.setattr(known_operators, "_KNOWN", list(known_operators._KNOWN))
-
-
 class Weighted(nn.Module):
     """A squared error with a learnt weight of each column."""
 
@@ -89,12 +74,12 @@ def huber(prediction, target, *, negatives):
     return F.huber_loss(prediction, target) - (10 if negatives else 0)
 
 
-@pytest.mark.usefixtures("_registry_as_it_was")
 def test_a_prediction_and_a_target_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match=r"the prediction has the shape \(4, 1\), the target \(4, 4\)"):
         OperatorLoss(MSE, 1)(torch.zeros(4, 1), torch.zeros(4, 4))
 
 
+@pytest.mark.usefixtures("_registries_as_they_were")
 def test_an_operator_of_one_s_own_can_be_named_in_a_loss_and_trained():
     text = "s0 a0 -> s1 | huber"
     with pytest.raises(ValueError, match="'huber' is not an operator"):

@@ -10,21 +10,28 @@ import scipy.stats
 from rich.console import Console
 
 from a2ls._errors import BadInput
-from a2ls.analysis import read_dataset
-from a2ls.analysis._groups import analyse
-from a2ls.cli import analysis_view
-from a2ls.cli._analyze import run, to_record
+from a2ls.analysis import analysis_mapping, export, read_dataset, stages_table
+from a2ls.analysis._loss_parts import analyse
+from a2ls.benchmark import BenchmarkFolder, Grid
+from a2ls.cli.commands.analyze import run
+from a2ls.cli.views import loss_parts as analysis_view
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import BenchmarkFolder, Grid, SearchConfig, SearchFolder, baseline, contender, export
+from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import PATTERNS, contains
+from a2ls.studies import baseline, method
 from a2ls.training import Curve, CurvePoint, TrainConfig
-from instant_engine import InstantEngine, made_up_score
-from made_up_search import level_of, made_up_search
+from helpers.engines import InstantEngine, made_up_score
+from helpers.searches import level_of, made_up_search
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
 CONFIG = SearchConfig(
-    TRAINING, population=10, stages=3, baselines=("sac", "curl"), baseline_seeds=2, operators=("mse", "cosine +neg")
+    TRAINING,
+    population_size=10,
+    stages=3,
+    baselines=("sac", "curl"),
+    baseline_seeds=2,
+    operators=("mse", "cosine +neg"),
 )
 
 
@@ -64,7 +71,13 @@ def test_the_tables_say_what_goes_with_a_high_score(searched, capsys):
     assert shown.startswith("Pendulum-v1, pendulum: 29 of 30 candidates; left out: 1 failed\n")
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
-    for title in ("Typical patterns", "More in the target or in the source", "Operators", "Horizons", "Stages"):
+    for title in (
+        "Typical patterns",
+        "More in the target or in the source",
+        "Operators",
+        "Horizons",
+        "AULC of each stage",
+    ):
         assert shown.count(title) == 1
     assert "Candidates are not independent draws" in words(shown)
     assert "are in neither group" in words(shown)
@@ -95,14 +108,12 @@ def test_the_stages_stand_beside_the_baselines(searched, capsys):
     run([str(searched.path)])
     shown = [words(line) for line in capsys.readouterr().out.splitlines()]
     for stage in (1, 2, 3):
-        scores = sorted(
-            (each.curve.aulc for each in searched.candidates() if each.stage == stage and each.state == "finished"),
-            reverse=True,
-        )
+        own = [each for each in searched.candidates() if each.stage == stage]
+        scores = sorted((each.curve.aulc for each in own if each.state == "finished"), reverse=True)
         cells = f"{np.mean(scores):.1f} {np.mean(scores[:5]):.1f} {scores[0]:.1f}"
-        assert f"stage {stage} {len(scores)} {cells}" in shown
+        assert f"{stage} {len(scores)} 0 {len(own) - len(scores)} {cells}" in shown
     for name in ("sac", "curl"):
-        own = [row.curve.aulc for row in searched.baselines() if row.label == name]
+        own = [record.curve.aulc for record in searched.baselines() if record.label == name]
         assert f"{name} (mean of 2 seeds) 2 {np.mean(own):.1f} {max(own):.1f}" in shown
 
 
@@ -139,8 +150,8 @@ def test_json_and_csv_hold_all_comparisons_with_full_precision(searched, tmp_pat
 
 
 def made_up_dataset(folder):
-    """The rows of a folder, as a dataset."""
-    return replace(made_up_search(4, 1), rows=tuple(folder.candidates()))
+    """The records of a folder, as a dataset."""
+    return replace(made_up_search(4, 1), records=tuple(folder.candidates()))
 
 
 def test_an_export_gives_the_same_numbers_as_its_folder(searched, tmp_path, capsys):
@@ -179,7 +190,7 @@ def test_a_stage_and_independent_draws_alone(searched, capsys):
     run([str(searched.path), "--independent"])
     shown = capsys.readouterr().out
     # 9 of the first stage, and 2 or more of each other one: a child that cannot be new is drawn at random.
-    drawn = [row for row in searched.candidates() if row.state == "finished" and not row.parents]
+    drawn = [record for record in searched.candidates() if record.state == "finished" and not record.parents]
     assert 13 <= len(drawn) < 29
     assert f"{len(drawn)} of 30 candidates; left out: 1 failed, {29 - len(drawn)} not drawn independently" in words(
         shown
@@ -224,15 +235,14 @@ def test_groups_that_are_too_small_are_shown_without_p(capsys):
     assert any(note.startswith("-: a group has fewer than 2") for note in analysis_view.notes([analysis]))
 
 
-def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables(capsys):
+def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables():
     dataset = made_up_search(6, 1)
     broken = replace(dataset.candidates[2], curve=Curve((CurvePoint(1, (float("nan"),)),)))
-    analysis = analyse(replace(dataset, rows=(*dataset.rows[:2], broken, *dataset.rows[3:])))
-    record = to_record(analysis)
+    analysis = analyse(replace(dataset, records=(*dataset.records[:2], broken, *dataset.records[3:])))
+    record = analysis_mapping(analysis)
     json.dumps(record, allow_nan=False)
     assert (record["left_out"], record["stages"][0]["average"]) == ({"without a finite AULC": 1}, None)
-    Console(width=80).print(analysis_view.stages_table([analysis]))
-    assert "nan" not in capsys.readouterr().out
+    assert stages_table(analysis.dataset.candidates, []).stages[0][-3] == "-"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +267,7 @@ def test_bad_input_is_one_clear_message(arguments, message, searched):
 
 
 def test_a_benchmark_has_no_candidates(tmp_path):
-    grid = Grid((baseline("sac"), contender("s0 -> s1")), (TRAINING,), (0,))
+    grid = Grid((baseline("sac"), method("s0 -> s1")), (TRAINING,), (0,))
     folder = BenchmarkFolder.ask(tmp_path / "benchmark", grid)
     with pytest.raises(BadInput, match="holds a benchmark, but only the candidates of a search"):
         run([str(folder.path)])

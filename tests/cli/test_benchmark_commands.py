@@ -16,36 +16,25 @@ import optuna
 import pytest
 from rich.console import Console
 
-import tiny_pendulum
 from a2ls.agents import SACConfig
+from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli import main
-from a2ls.cli._benchmark import Arguments
-from a2ls.cli.benchmark_view import BenchmarkView, GridProgress, progress_view
-from a2ls.cli.grid_command import parse_grid, settings_options
-from a2ls.search import (
-    BenchmarkFolder,
-    Evaluated,
-    Failed,
-    Finished,
-    Grid,
-    Job,
-    JobKey,
-    Progressed,
-    SearchConfig,
-    SearchFolder,
-    Started,
-    baseline,
-    contender,
-)
+from a2ls.cli._options import parse_grid, settings_options
+from a2ls.cli.commands.benchmark import Arguments
+from a2ls.cli.views.benchmark import BenchmarkView, GridProgress, progress_view
+from a2ls.engine import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
+from a2ls.search import SearchConfig, SearchFolder
+from a2ls.studies import baseline, method
 from a2ls.training import CurvePoint, RunFolder, preset
-from instant_engine import InstantEngine, made_up_score
-from interruptible import start
+from helpers import trainings
+from helpers.engines import InstantEngine, made_up_score
+from helpers.processes import start
 
 SHORT = (
-    *("--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400", "--initial-steps", "20"),
+    *("--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400", "--learning-starts", "20"),
     *("--evaluations", "2", "--evaluation-episodes", "1"),
 )
-PENDULUM = replace(tiny_pendulum.PENDULUM, agent=SACConfig(hidden=8))
+PENDULUM = replace(trainings.PENDULUM, agent=SACConfig(hidden=8))
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +51,7 @@ def simulated(monkeypatch):
     def score(job):
         return RuntimeError("bad luck") if job.training.seed == 13 else made_up_score(job)
 
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, score=score))
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", partial(InstantEngine, score=score))
 
 
 def run(*arguments):
@@ -74,7 +63,7 @@ def run(*arguments):
 
 
 def searched(path="mine", **settings):
-    config = SearchConfig(PENDULUM, population=4, stages=1, baselines=("sac",), **settings)
+    config = SearchConfig(PENDULUM, population_size=4, stages=1, baselines=("sac",), **settings)
     folder = SearchFolder.create(Path(path), config)
     folder.run(workers=1)
     return folder
@@ -97,7 +86,7 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     assert "4 of 4 trainings done" in first.err
     assert "Fewer than 3 seeds: an interval would mean nothing (-)." in first.out
     assert "/ sac" not in first.out
-    before = BenchmarkFolder.open(Path("mine")).rows()
+    before = BenchmarkFolder.open(Path("mine")).records()
 
     more = ("--loss", "a2-winner", "s0 a0 -> s1", "--baseline", "sac", "--seeds", "3")
     assert run("benchmark", *more, *options) == 0
@@ -107,7 +96,7 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     assert re.search(r"forward-dynamics +3 ", second.out)
     assert re.search(r"sac +3 .* to .* 1\.00", second.out)
     assert fits(second.out)
-    assert BenchmarkFolder.open(Path("mine")).rows()[: len(before)] == before
+    assert BenchmarkFolder.open(Path("mine")).records()[: len(before)] == before
 
     assert run("benchmark", "--resume", "mine") == 0
     third = capsys.readouterr()
@@ -225,7 +214,7 @@ def test_an_interrupted_benchmark_says_how_to_go_on_and_does(tmp_path):
     while process.poll() is None and not (tmp_path / "mine" / "workers.log").exists():
         time.sleep(0.05)
     folder = BenchmarkFolder.open(Path("mine"))
-    while process.poll() is None and not any(row.curve.points for row in folder.rows()):
+    while process.poll() is None and not any(row.curve.points for row in folder.records()):
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     output, error = process.communicate(timeout=60)
@@ -233,9 +222,9 @@ def test_an_interrupted_benchmark_says_how_to_go_on_and_does(tmp_path):
     assert output.splitlines()[-1] == "interrupted; go on with:  a2ls benchmark --resume mine"
     assert "Traceback" not in error
     assert run(*shlex.split(output.splitlines()[-1].partition("a2ls ")[2]), "--workers", "1") == 0
-    rows = folder.rows()
+    rows = folder.records()
     assert [(row.label, row.state, len(row.curve.points)) for row in rows] == [
-        (contender("spr").name, "finished", 15),
+        (method("spr").name, "finished", 15),
     ]
 
 
@@ -257,7 +246,7 @@ def test_from_a_search_to_a_validated_loss_that_trains_an_agent(capsys):
     assert run(*losses) == 0
     assert f"loss {winner['loss']}" in re.sub(r"\s+", " ", capsys.readouterr().out)
     assert run(*train, "--out", "agent") == 0
-    job = RunFolder.open(Path("agent")).read_job()
+    job = RunFolder.open(Path("agent")).job
     assert (str(job.loss), job.config) == (winner["loss"], PENDULUM)
     _, configs = parse_grid(benchmark[1:], "a2ls benchmark", Arguments)
     assert configs == (PENDULUM,)
@@ -283,7 +272,7 @@ def test_validation_goes_on_and_grows(capsys):
     winner = json.loads((folder.path / "winner.json").read_text())
     assert winner["environments"] == ["Pendulum-v1", "MountainCarContinuous-v0"]
     assert winner["seeds"] == [4, 5, 6, 7]
-    environments = {row.env: row for row in BenchmarkFolder.open(folder.path / "validation").rows()}
+    environments = {row.env: row for row in BenchmarkFolder.open(folder.path / "validation").records()}
     assert set(environments) == {"Pendulum-v1", "MountainCarContinuous-v0"}
     validated = BenchmarkFolder.open(folder.path / "validation").settings.configs["MountainCarContinuous-v0"]
     assert replace(validated, environment=PENDULUM.environment) == PENDULUM
@@ -310,12 +299,12 @@ def test_an_interrupted_validation_says_that_the_same_command_goes_on(capsys, mo
     searched("my search")
 
     with monkeypatch.context() as patch:
-        patch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, interrupt_after=0))
+        patch.setattr("a2ls.studies._folder.LocalEngine", partial(InstantEngine, interrupt_after=0))
         assert run("validate", "my search", "--top", "2", "--seeds", "1") == 130
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "interrupted; go on with:  a2ls validate 'my search' --top 2 --seeds 1"
     assert run(*shlex.split(last.partition("a2ls ")[2])) == 0
-    assert len(BenchmarkFolder.open(Path("my search/validation")).rows()) == 3
+    assert len(BenchmarkFolder.open(Path("my search/validation")).records()) == 3
 
 
 # operators and export
@@ -352,10 +341,10 @@ def test_export(capsys):
 
 def test_progress_counts_what_this_process_has_trained():
     now = 0.0
-    grid = Grid((baseline("sac"), contender("a2-winner")), (preset("fast", "walker-run"),), (0, 1))
-    cells = grid.cells()
-    jobs = [Job(JobKey("s", i), cell.contender.job(cell.config, cell.seed), "x") for i, cell in enumerate(cells)]
-    progress = GridProgress(cells, 2, clock=lambda: now)
+    grid = Grid((baseline("sac"), method("a2-winner")), (preset("fast", "walker-run"),), (0, 1))
+    runs = grid.runs()
+    jobs = [Job(JobKey("s", i), each.method.job(each.config, each.seed), "x") for i, each in enumerate(runs)]
+    progress = GridProgress(runs, 2, clock=lambda: now)
     assert progress.seconds_left is None
     progress.happened(Started(jobs[0], 0))
     progress.happened(Evaluated(jobs[0], 0, CurvePoint(8_000, (3.0,))))  # From its checkpoint.
@@ -380,10 +369,10 @@ def test_progress_counts_what_this_process_has_trained():
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_view_has_a_line_for_each_worker(width):
-    grid = Grid((contender("a2-winner-v"),), (preset("fast", "walker-run"),), (0, 1, 2))
-    cell = grid.cells()[0]
-    job = Job(JobKey("s", 0), cell.contender.job(cell.config, 0), "s0 a0 a1 s2 a2 a3 r3 a4 r4 a5 a7 s8 -> s1 s3 a4")
-    progress = GridProgress(grid.cells(), 2)
+    grid = Grid((method("a2-winner-v"),), (preset("fast", "walker-run"),), (0, 1, 2))
+    first = grid.runs()[0]
+    job = Job(JobKey("s", 0), first.method.job(first.config, 0), "s0 a0 a1 s2 a2 a3 r3 a4 r4 a5 a7 s8 -> s1 s3 a4")
+    progress = GridProgress(grid.runs(), 2)
     console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
     with BenchmarkView(progress, console) as view:
         view.on_event(Started(job, 1))
@@ -393,7 +382,7 @@ def test_the_view_has_a_line_for_each_worker(width):
     output = re.sub(r"\x1b\[[?\d]*[A-Za-z]|\r", "", console.file.getvalue())
     lines = [line.rstrip() for line in output.splitlines()[-3:]]
     assert lines[0].startswith("0 of 3 trainings")
-    assert "waits" in lines[1]
+    assert "idle" in lines[1]
     assert lines[2].startswith("2  walker-run, seed 0, s0 a0")
     assert lines[2].endswith("20,000/40,000  no score")
     assert all(len(line) <= width for line in lines)

@@ -10,14 +10,15 @@ import pytest
 from a2ls.agents import SACConfig
 from a2ls.cli import main
 from a2ls.cli._main import COMMANDS
+from a2ls.cli._options import EarlyOptions, early_options
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchFolder
 from a2ls.training import RunFolder, TrainConfig, preset
-from interruptible import start
+from helpers.processes import start
 
 SHORT = [
     *("--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "3"),
-    *("--evaluation-episodes", "2", "--initial-steps", "100", "--hidden", "16", "--batch-size", "16"),
+    *("--evaluation-episodes", "2", "--learning-starts", "100", "--hidden", "16", "--batch-size", "16"),
 ]
 
 
@@ -41,7 +42,7 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
     assert {"config.toml", "curve.csv", "checkpoint.pt", "result.json", "tensorboard"} <= {
         path.name for path in (tmp_path / "run").iterdir()
     }
-    job = RunFolder.open(tmp_path / "run").read_job()
+    job = RunFolder.open(tmp_path / "run").job
     assert (job.seed, str(job.loss), job.config.agent.hidden) == (7, "s1 a1 a2 a3 -> r0 r1 s2 s3", 16)
 
     again = a2ls("train", "--config", "run/config.toml", "--out", "again")
@@ -144,7 +145,7 @@ def test_every_setting_is_an_option(capsys):
 def test_the_options_override_the_file_and_the_file_the_preset(tmp_path, monkeypatch):
     (tmp_path / "some.toml").write_text('loss = "spr-2"\nbatch_size = 7\nsteps = 2000\n[agent]\nhidden = 9\n')
     jobs = []
-    monkeypatch.setattr("a2ls.cli._train.train_in_view", lambda folder, **_: jobs.append(folder.read_job()))
+    monkeypatch.setattr("a2ls.cli.commands.train.train_in_view", lambda folder, **_: jobs.append(folder.job))
     options = [
         "--config",
         "some.toml",
@@ -160,9 +161,19 @@ def test_the_options_override_the_file_and_the_file_the_preset(tmp_path, monkeyp
     paper = preset("paper-vector", "Pendulum-v1")
     assert (config.steps, config.batch_size, config.agent.hidden) == (3000, 7, 9)
     assert config.agent.encoder == "identity"
-    assert config.agent.learning_rate == paper.agent.learning_rate
+    assert config.agent.lr == paper.agent.lr
     assert config.environment.env == "Pendulum-v1"
     assert str(jobs[0].loss) == "s0 a0 a1 -> s1 s2 | nmse"
+
+
+def test_options_that_decide_defaults_are_found_among_all_others(capsys):
+    options = ["--loss", "s0 -> s1", "--preset=quick", "--env", "one", "two", "--hiden", "5", "--pixels", "--help"]
+    early = early_options([*options, "--agent", "mine:td3"])
+    assert (early.preset, early.env, early.agent, early.pixels) == ("quick", "one", "mine:td3", True)
+    assert early_options([*options, "--no-pixels", "--env", "last"]).env == "last"
+    # All options together are read later, and whoever reads them says what is missing here.
+    assert early_options([*options, "--agent"]) == EarlyOptions()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_help_names_every_command(capsys):
@@ -184,7 +195,7 @@ def test_losses_does_not_wait_for_torch():
 def test_a_run_records_a_video(tmp_path):
     # Pendulum draws with a package of its own; a task of dm_control draws with what is installed here.
     options = ["--env", "cartpole-swingup", "--steps", "4000", "--evaluations", "1", "--evaluation-episodes", "1"]
-    done = a2ls("train", *options, "--hidden", "16", "--initial-steps", "990", "--video", "--out", "run")
+    done = a2ls("train", *options, "--hidden", "16", "--learning-starts", "990", "--video", "--out", "run")
     assert done.returncode == 0, done.stderr
     video = (tmp_path / "run/video.mp4").read_bytes()
     assert video[4:8] == b"ftyp"

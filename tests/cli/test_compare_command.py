@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,34 +12,27 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-import tiny_pendulum
-from a2ls.analysis import Dataset, Estimate, compare, read_dataset
+from a2ls._statistics import Estimate, Interval
+from a2ls.analysis import Dataset, compare, export, read_dataset
+from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli import main
-from a2ls.cli.compare_view import (
+from a2ls.cli.views.comparison import (
     aggregates_table,
     comparison_notes,
-    contenders_key,
     environments_table,
     improvements_table,
     interval_bar,
+    methods_key,
 )
-from a2ls.search import (
-    BenchmarkFolder,
-    Grid,
-    Interval,
-    Row,
-    SearchConfig,
-    SearchFolder,
-    baseline,
-    contender,
-    export,
-)
+from a2ls.search import SearchConfig, SearchFolder
+from a2ls.studies import TrialRecord, baseline, method
 from a2ls.training import Curve, CurvePoint, preset, to_mapping
-from instant_engine import InstantEngine, made_up_score
+from helpers import trainings
+from helpers.engines import InstantEngine, made_up_score
 
 RESULTS = Path(__file__).parents[2] / "docs/results/cheetah-run-laptop"
 LONG = "a0 a1 a2 s3 a3 r3 a4 r4 r6 -> s0 r0 s1 a1 r1 s2 r3 s4 r4 s5 s6 r6"
-CONTENDERS = (baseline("sac"), contender("s0 a0 -> s1"), contender(LONG))
+METHODS = (baseline("sac"), method("s0 a0 -> s1"), method(LONG))
 CHEETAH, WALKER = (replace(preset("fast", env), steps=8_000, evaluations=2) for env in ("cheetah-run", "walker-run"))
 QUICK = ("--resamples", "100")
 
@@ -52,8 +44,8 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def trained(path, contenders=CONTENDERS, configs=(CHEETAH, WALKER), seeds=(0, 1, 2), score=made_up_score):
-    folder = BenchmarkFolder.create(Path(path), Grid(contenders, configs, seeds))
+def trained(path, methods=METHODS, configs=(CHEETAH, WALKER), seeds=(0, 1, 2), score=made_up_score):
+    folder = BenchmarkFolder.create(Path(path), Grid(methods, configs, seeds))
     folder.run(InstantEngine(2, score=score))
     return folder
 
@@ -82,17 +74,17 @@ def drawn(renderable, width=80):
 
 
 def test_a_benchmark_is_compared(capsys):
-    rows = trained("mine").rows()
+    records = trained("mine").records()
     assert run("compare", "mine", *QUICK) == 0
     text = capsys.readouterr().out
-    assert "3 contenders in cheetah-run, walker-run" in text
+    assert "3 methods in cheetah-run, walker-run" in text
     assert "AULC / 1000, over 2 environments" in text
     assert "Better than sac?" in text
     assert f"#1 is {LONG}" in text
     assert "From fewer than 10 seeds an interval is too narrow" in text
     words = " ".join(text.split())
     assert "No published scores beside cheetah-run, walker-run: the paper's are after 100,000 steps" in words
-    scores = [row.curve.aulc / 1000 for row in rows if row.label == "sac"]
+    scores = [record.curve.aulc / 1000 for record in records if record.label == "sac"]
     line = next(line for line in text.splitlines() if line.startswith(" sac "))
     assert f" 3 x 2  {stats.trim_mean(scores, 0.25):.3f} " in line
     assert all(len(line) <= 80 for line in text.splitlines())
@@ -107,8 +99,8 @@ def test_it_prints_the_same_every_time(capsys):
 
 
 def test_several_folders_and_exports_are_merged(capsys):
-    trained("first", CONTENDERS[:1])
-    export(trained("second", CONTENDERS[1:]).path, Path("table"))
+    trained("first", METHODS[:1])
+    export(trained("second", METHODS[1:]).path, Path("table"))
     assert run("compare", "first", "table/candidates.parquet", *QUICK, "--json", "apart.json") == 0
     trained("all")
     assert run("compare", "all", *QUICK, "--json", "together.json") == 0
@@ -132,7 +124,7 @@ def test_a_benchmark_that_is_not_done_yet_is_compared_as_far_as_it_is(capsys):
 
 
 def test_the_baselines_of_a_search_are_compared(capsys):
-    config = SearchConfig(tiny_pendulum.PENDULUM, population=4, stages=1, baselines=("sac", "curl"), baseline_seeds=3)
+    config = SearchConfig(trainings.PENDULUM, population_size=4, stages=1, baselines=("sac", "curl"), baseline_seeds=3)
     SearchFolder.create(Path("search"), config).run(InstantEngine())
     assert run("compare", "search", *QUICK) == 0
     text = capsys.readouterr().out
@@ -162,11 +154,11 @@ def test_files_are_written(capsys):
     assert "--html FILE" not in capsys.readouterr().out
     with Path("a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    means = {(row["contender"], row["env"]): float(row["value"]) for row in rows if row["quantity"] == "mean"}
-    trainings = BenchmarkFolder.open(Path("mine")).rows()
-    own = [row.curve.aulc for row in trainings if (row.label, row.env) == ("sac", "walker-run")]
+    means = {(row["method"], row["env"]): float(row["value"]) for row in rows if row["quantity"] == "mean"}
+    trainings = BenchmarkFolder.open(Path("mine")).records()
+    own = [record.curve.aulc for record in trainings if (record.label, record.env) == ("sac", "walker-run")]
     assert means["sac", "walker-run"] == pytest.approx(np.mean(own))
-    sac = next(each for each in json.loads(Path("a.json").read_text())["contenders"] if each["name"] == "sac")
+    sac = next(each for each in json.loads(Path("a.json").read_text())["methods"] if each["name"] == "sac")
     assert sac["mean"]["value"] == pytest.approx(means["sac", ""])
     page = Path("a.html").read_text()
     assert page.startswith("<!doctype html>")
@@ -180,19 +172,11 @@ def test_bad_input_is_one_line(capsys):
     assert "give a folder" in refused(capsys)
     assert "holds nothing to analyse" in refused(capsys, "nowhere")
     assert "steps is 8000 in the first, but 16000 in the second" in refused(capsys, "mine", "longer")
-    assert "the reference 'curl' is not among the contenders" in refused(capsys, "mine", "--reference", "curl")
+    assert "the reference 'curl' is not among the methods" in refused(capsys, "mine", "--reference", "curl")
     assert "resamples is 5, but must be at least 100" in refused(capsys, "mine", "--resamples", "5")
     assert "no training is in 'hopper-hop'" in refused(capsys, "mine", "--env", "hopper-hop")
     assert "there is no folder no/where" in refused(capsys, "mine", "--html", "no/where/a.html")
     assert "mine is a folder" in refused(capsys, "mine", "--csv", "mine")
-
-
-def test_a_missing_extra_is_named(capsys, monkeypatch):
-    trained("mine", seeds=(0, 1, 2))
-    for module in [name for name in sys.modules if name.startswith("rliable")]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "rliable", None)
-    assert "pip install 'a2ls[analysis]'" in refused(capsys, "mine")
 
 
 def test_the_help_teaches(capsys):
@@ -206,16 +190,16 @@ def test_the_help_teaches(capsys):
 
 
 def benchmark(names, env="cheetah-run", preset_name="paper-vector", seeds=3, **changes):
-    """A benchmark in which every seed of every contender is ten above the one before."""
+    """A benchmark in which every seed of every method is ten above the one before."""
     config = replace(preset(preset_name, env), **changes)
-    rows = []
-    for who in (baseline(name) if name in ("sac", "curl", "sac-no-aug") else contender(name) for name in names):
+    records = []
+    for who in (baseline(name) if name in ("sac", "curl", "sac-no-aug") else method(name) for name in names):
         for seed in range(seeds):
-            score = 10.0 * (len(rows) + 1)
+            score = 10.0 * (len(records) + 1)
             points = Curve((CurvePoint(config.steps // 2, (score / 2,)), CurvePoint(config.steps, (score,))))
-            rows.append(Row(len(rows), who.name, who.loss, env, seed, "finished", points, 1.0, ()))
+            records.append(TrialRecord(len(records), who.name, who.loss, env, seed, "finished", points, 1.0, ()))
     training = {env: to_mapping(config)}
-    return Dataset("made-up", Path("made-up"), "benchmark", tuple(rows), {"kind": "benchmark", "training": training})
+    return Dataset("made-up", Path("made-up"), "benchmark", tuple(records), {"kind": "benchmark", "training": training})
 
 
 def test_published_scores_stand_beside_last_scores():
@@ -255,7 +239,7 @@ def test_the_best_comes_first_and_long_losses_have_numbers():
     comparison = compare([benchmark(["sac", LONG, "spr"])], resamples=100)
     lines = [line.split()[0] for line in drawn(aggregates_table(comparison)).splitlines()[4:] if line.strip()]
     assert lines == ["spr", "#1", "sac"]
-    assert contenders_key(comparison) == [f"#1 is {LONG}"]
+    assert methods_key(comparison) == [f"#1 is {LONG}"]
     better = [line.split() for line in drawn(improvements_table(comparison)).splitlines()[4:] if line.strip()]
     assert [(words[0], words[1]) for words in better] == [("spr", "1.00"), ("#1", "1.00")]
 
@@ -276,11 +260,11 @@ def test_without_a_reference_there_is_no_table_but_a_note():
 
 def test_a_negative_reference_is_explained():
     dataset = benchmark(["sac", "spr"], env="Pendulum-v1", preset_name="fast")
-    rows = tuple(
-        replace(row, curve=Curve(tuple(CurvePoint(p.step, (-p.score,)) for p in row.curve.points)))
-        for row in dataset.rows
+    records = tuple(
+        replace(record, curve=Curve(tuple(CurvePoint(p.step, (-p.score,)) for p in record.curve.points)))
+        for record in dataset.records
     )
-    notes = comparison_notes(compare([replace(dataset, rows=rows)], resamples=100))
+    notes = comparison_notes(compare([replace(dataset, records=records)], resamples=100))
     assert "Where the score of sac is negative, 1.2 means better by a fifth of its size." in notes
 
 

@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from a2ls.agents import SACConfig
-from a2ls.analysis._landscape import LandscapeSettings, critic_landscape
-from a2ls.cli import _landscape, main
+from a2ls.analysis.landscape._landscape import LandscapeSettings, critic_landscape
+from a2ls.cli import main
 from a2ls.cli._main import COMMANDS
+from a2ls.cli.commands import landscape as _landscape
+from a2ls.cli.views import landscape as landscape_view
 from a2ls.space import named_loss
 from a2ls.training import RunFolder, TrainJob, read_trained_agent, run_in_folder
-from tiny_pendulum import PENDULUM
+from helpers.trainings import PENDULUM
 
 QUICK = ["--resolution", "5", "--batch-size", "16", "--batches", "2"]
 SETTINGS = LandscapeSettings(resolution=5, batch_size=16, batches=2)
@@ -89,7 +91,7 @@ def test_the_same_seed_gives_the_same_grid_and_another_another():
 
 def test_checkpoints_of_a_run_beside_each_other(capsys):
     state = torch.load("runs/plain/checkpoint.pt", weights_only=True)
-    state["training"]["decisions"] = 100
+    state["training"]["agent_steps"] = 100
     state["training"]["agent"]["critic.q1.0.weight"] *= 2
     torch.save(state, "runs/plain/early.pt")
     assert main(["landscape", "runs/plain", *QUICK, "--csv", "1.csv", "--checkpoint", "early.pt", "checkpoint.pt"]) == 0
@@ -123,7 +125,7 @@ def test_networks_of_different_shapes_have_directions_of_their_own(capsys):
 
 def test_progress_outside_of_a_terminal(capsys, monkeypatch):
     # Every point takes ten seconds.
-    monkeypatch.setattr(_landscape, "time", SimpleNamespace(monotonic=itertools.count(0, 10).__next__))
+    monkeypatch.setattr(landscape_view, "time", SimpleNamespace(monotonic=itertools.count(0, 10).__next__))
     assert main(["landscape", "runs/plain", *QUICK]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "none, Pendulum-v1, seed 0, step 400: 2 of 42 points, about 7 min left"
@@ -147,7 +149,7 @@ def test_progress_outside_of_a_terminal(capsys, monkeypatch):
         (["runs/plain", "--checkpoint", "config.toml"], "config.toml is no checkpoint of a run"),
         (["runs/plain", "--checkpoint", "../wide/checkpoint.pt"], "no checkpoint of the run in runs/plain"),
         (["runs/plain", "--threads", "0"], "threads is 0, but must be at least 1"),
-        (["runs/plain", "--out", "runs"], "runs is a folder, but must be a file to write"),
+        (["runs/plain", "--out", "runs"], "runs is a folder, but must be a file"),
         (["runs/plain", "--csv", "nowhere/grid.csv"], "there is no folder nowhere"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from a2ls.cli.losses_view import loss_view, losses_table, paper_losses_table
+from a2ls.cli.views.losses import loss_view, losses_table, paper_losses_table
 from a2ls.space import Loss, UnknownLoss, named_loss, named_losses
 
 

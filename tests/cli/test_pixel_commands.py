@@ -7,14 +7,15 @@ import sys
 import imageio.v3 as imageio
 import pytest
 
+from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
-from a2ls.search import BenchmarkFolder, SearchFolder
+from a2ls.search import SearchFolder
 from a2ls.training import RunFolder, preset
 
 TINY = [
     *("--env", "cartpole-swingup", "--pixels", "--no-shadows", "--frame-size", "20", "--image-size", "16"),
     *("--encoder-layers", "2", "--filters", "4", "--hidden", "8", "--batch-size", "4", "--steps", "1200"),
-    *("--initial-steps", "130", "--evaluations", "1", "--evaluation-episodes", "1"),
+    *("--learning-starts", "130", "--evaluations", "1", "--evaluation-episodes", "1"),
 ]
 
 
@@ -27,7 +28,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 def planned(monkeypatch):
     """The jobs that `a2ls train` would train."""
     jobs = []
-    monkeypatch.setattr("a2ls.cli._train.train_in_view", lambda folder, **_: jobs.append(folder.read_job()))
+    monkeypatch.setattr("a2ls.cli.commands.train.train_in_view", lambda folder, **_: jobs.append(folder.job))
     return jobs
 
 
@@ -77,13 +78,23 @@ def test_a_run_on_pixels_learns_goes_on_and_leaves_a_film(tmp_path):
 def test_a_benchmark_on_pixels_compares_the_baselines_for_images(tmp_path):
     baselines = ["sac", "sac-no-aug", "curl", "rad", "drq"]
     assert main(["benchmark", *TINY, "--baseline", *baselines, "--seeds", "1", "--out", "all"]) == 0
-    rows = BenchmarkFolder.open(tmp_path / "all").rows()
+    rows = BenchmarkFolder.open(tmp_path / "all").records()
     assert {row.label: row.state for row in rows} == dict.fromkeys(baselines, "finished")
 
 
 @pytest.mark.slow
 def test_a_search_on_pixels_from_its_start_to_a_winner(tmp_path):
-    settings = ["--env", "cartpole-swingup", "--pixels", "--preset", "quick", "--population", "3", "--steps", "12000"]
+    settings = [
+        "--env",
+        "cartpole-swingup",
+        "--pixels",
+        "--preset",
+        "quick",
+        "--population-size",
+        "3",
+        "--steps",
+        "12000",
+    ]
     assert main(["search", *settings, "--out", "found"]) == 0
     folder = SearchFolder.open(tmp_path / "found")
     assert [candidate.state for candidate in folder.candidates()] == ["finished"] * 6

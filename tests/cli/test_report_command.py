@@ -6,10 +6,13 @@ import urllib.request
 
 import pytest
 
+from a2ls.analysis import export
+from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli import main
-from a2ls.search import BenchmarkFolder, Grid, SearchConfig, SearchFolder, baseline, export
-from instant_engine import InstantEngine
-from tiny_pendulum import PENDULUM
+from a2ls.search import SearchConfig, SearchFolder
+from a2ls.studies import baseline
+from helpers.engines import InstantEngine
+from helpers.trainings import PENDULUM
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +22,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def search(tmp_path):
-    folder = SearchFolder.create(tmp_path / "found", SearchConfig(PENDULUM, population=4, stages=2))
+    folder = SearchFolder.create(tmp_path / "found", SearchConfig(PENDULUM, population_size=4, stages=2))
     folder.run(InstantEngine())
     return folder
 
@@ -33,7 +36,7 @@ def test_a_report_is_one_file_in_the_folder_or_where_it_is_wanted(search, tmp_pa
         "Pendulum-v1",
         str(best.loss).replace(">", "&gt;"),
         f"{best.score:.1f}",
-        "--population 4",
+        "--population-size 4",
         "Stage by",
     ):
         assert words in page
@@ -49,7 +52,7 @@ def test_an_export_has_the_same_report_beside_it(search, tmp_path):
 
 
 def test_an_unfinished_search_has_a_report(tmp_path):
-    SearchFolder.create(tmp_path / "begun", SearchConfig(PENDULUM, population=4, stages=2))
+    SearchFolder.create(tmp_path / "begun", SearchConfig(PENDULUM, population_size=4, stages=2))
     assert main(["report", "begun"]) == 0
     assert "no finished candidate yet" in (tmp_path / "begun/report.html").read_text()
 

@@ -10,19 +10,19 @@ from rich.console import Console
 
 from a2ls.agents import SACConfig
 from a2ls.cli import main
-from a2ls.cli._search import print_summary
-from a2ls.cli.cores import available_cores
+from a2ls.cli._options import available_cores
+from a2ls.cli.commands.search import print_summary
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, SearchConfig, SearchFolder, search_preset
 from a2ls.training import TrainConfig
-from instant_engine import InstantEngine, made_up_score
-from interruptible import start
+from helpers.engines import InstantEngine, made_up_score
+from helpers.processes import start
 
 TRAINING = [
     *("--env", "Pendulum-v1", "--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400"),
-    *("--initial-steps", "20", "--evaluations", "2", "--evaluation-episodes", "1"),
+    *("--learning-starts", "20", "--evaluations", "2", "--evaluation-episodes", "1"),
 ]
-TINY = [*TRAINING, "--preset", "quick", "--population", "2", "--baseline-seeds", "1"]
+TINY = [*TRAINING, "--preset", "quick", "--population-size", "2", "--baseline-seeds", "1"]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def _simulated(monkeypatch):
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", InstantEngine)
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", InstantEngine)
 
 
 def found(path):
@@ -70,7 +70,7 @@ def test_a_search_that_is_interrupted_and_goes_on_finds_the_same(tmp_path, capfd
 
 @pytest.mark.usefixtures("_simulated")
 def test_the_end_of_a_search_is_told_with_tables_and_next_commands(tmp_path, capsys):
-    assert main(["search", *TINY, "--population", "8", "--out", "my search"]) == 0
+    assert main(["search", *TINY, "--population-size", "8", "--out", "my search"]) == 0
     shown, error = capsys.readouterr()
     words = " ".join(shown.split())
     candidates = SearchFolder.open(tmp_path / "my search").candidates()
@@ -94,7 +94,7 @@ def test_the_end_of_a_search_is_told_with_tables_and_next_commands(tmp_path, cap
 
 @pytest.mark.usefixtures("_simulated")
 def test_a_budget_cuts_a_stage_short_and_the_search_can_go_on(tmp_path, capsys):
-    assert main(["search", *TINY, "--population", "4", "--max-trials", "6", "--out", "run"]) == 0
+    assert main(["search", *TINY, "--population-size", "4", "--max-trials", "6", "--out", "run"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "6 candidates in 2 stages" in words
     assert re.search(r" 2 2 0 0 \d+\.\d \d+\.\d \d+\.\d sac", words)
@@ -163,7 +163,7 @@ def test_failures_are_told_at_once_and_at_the_end(monkeypatch, capsys):
     def score(job):
         return RuntimeError("it broke") if "->" in job.label else made_up_score(job)
 
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", partial(InstantEngine, score=score))
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", partial(InstantEngine, score=score))
     assert main(["search", *TINY, "--stages", "1", "--out", "run"]) == 0
     shown, error = capsys.readouterr()
     assert error.count("failed, and is tried once more: it broke: ") == 2
@@ -186,8 +186,8 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
     [
         (["--preset", "quik"], "invalid choice 'quik'"),
         (["--preset"], "--preset"),
-        (["--populatoin", "5"], "--population"),
-        (["--population", "0"], "population is 0, but must be at least 1"),
+        (["--populatoin-size", "5"], "--population-size"),
+        (["--population-size", "0"], "population_size is 0, but must be at least 1"),
         (["--workers", "0"], "workers is 0, but must be at least 1"),
         (["--baselines", "sack"], "there is no baseline 'sack': did you mean sac?"),
         (["--baselines", "sac", "curl", "sac"], "baselines has one twice"),
@@ -225,7 +225,7 @@ def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, mes
         ["--env", "cheetah-run"],
         ["--preset", "laptop"],
         ["--seed", "1"],
-        ["--population", "9"],
+        ["--population-size", "9"],
         ["--baselines", "none"],
         ["--out", "other"],
         ["--name", "other"],
@@ -236,7 +236,7 @@ def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, mes
 def test_a_search_that_goes_on_keeps_its_settings(options, tmp_path, capsys):
     environment = EnvironmentConfig("Pendulum-v1")
     folder = SearchFolder.create(
-        tmp_path / "run", SearchConfig(TrainConfig(environment), population=3, stages=2, baselines=("sac",))
+        tmp_path / "run", SearchConfig(TrainConfig(environment), population_size=3, stages=2, baselines=("sac",))
     )
     settings = folder.files.config.read_bytes()
     assert main(["search", "--resume", "run", *options]) == 2
@@ -302,7 +302,7 @@ def test_top_reads_a_search_while_it_is_written(tmp_path, monkeypatch, capsys):
                 shown.append(time.monotonic())
             return events
 
-    monkeypatch.setattr("a2ls.search._folder.LocalEngine", Watched)
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", Watched)
     assert main(["search", *TINY, "--out", "run"]) == 0
     assert len(shown) == 5
     assert "Best first: 1 of 1 candidate\n" in re.sub(r" +\n", "\n", capsys.readouterr().out)

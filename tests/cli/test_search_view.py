@@ -4,33 +4,22 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from a2ls.cli import live_view
-from a2ls.cli.search_progress import Rows, SearchProgress
-from a2ls.cli.search_view import SearchView, progress_view
+from a2ls.cli.views import live as live_view
+from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView, progress_view
+from a2ls.engine import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import (
-    Candidate,
-    Evaluated,
-    Failed,
-    Finished,
-    Job,
-    JobKey,
-    Progressed,
-    Row,
-    SearchConfig,
-    Started,
-    baseline,
-)
+from a2ls.search import SearchConfig
 from a2ls.space import Loss
+from a2ls.studies import Candidate, TrialRecord, baseline
 from a2ls.training import Curve, CurvePoint, TrainConfig, TrainJob
 
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1"), steps=1000, evaluations=2)
-CONFIG = SearchConfig(TRAINING, population=4, stages=3, baselines=("sac",), baseline_seeds=2)
+CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac",), baseline_seeds=2)
 LOSSES = [f"s0 a0 a2 -> r{i} s4" for i in range(4)]
 
 
 class SimulatedSearch:
-    """Rows and events as a search has them, with a clock of its own."""
+    """Records and events as a search has them, with a clock of its own."""
 
     def __init__(self):
         self.candidates = {}
@@ -40,14 +29,14 @@ class SimulatedSearch:
 
     def progress(self, config=CONFIG, workers=2, limit=None, **options):
         limit = config.candidates if limit is None else limit
-        return SearchProgress(config, limit, workers, self.rows, clock=lambda: self.now, **options)
+        return SearchProgress(config, limit, workers, self.records, clock=lambda: self.now, **options)
 
-    def rows(self):
-        return Rows(list(self.candidates.values()), list(self.baselines.values()))
+    def records(self):
+        return SearchRecords(list(self.candidates.values()), list(self.baselines.values()))
 
     def begin(self, number):
         loss = Loss.parse(LOSSES[number % 4])
-        row = Candidate(
+        record = Candidate(
             number=number,
             label=str(loss),
             loss=loss,
@@ -62,18 +51,18 @@ class SimulatedSearch:
             parents=(),
             repeat_of=None,
         )
-        self.candidates[number] = row
-        return Job(JobKey("search", number), TrainJob(TRAINING, loss, 0), row.label)
+        self.candidates[number] = record
+        return Job(JobKey("search", number), TrainJob(TRAINING, loss, 0), record.label)
 
     def begin_baseline(self, number, seed):
-        self.baselines[number] = Row(number, "sac", None, "Pendulum-v1", seed, "running", Curve(), None, ())
+        self.baselines[number] = TrialRecord(number, "sac", None, "Pendulum-v1", seed, "running", Curve(), None, ())
         return Job(JobKey("search-baselines", number), baseline("sac").job(TRAINING, seed), "sac")
 
     def end(self, job, score=None, seconds=61.0, **changes):
-        rows = self.baselines if job.label == "sac" else self.candidates
+        records = self.baselines if job.label == "sac" else self.candidates
         curve = Curve() if score is None else Curve((CurvePoint(500, (score,)), CurvePoint(1000, (score,))))
         changes = {"state": "finished", "curve": curve, "seconds": seconds} | changes
-        rows[job.key.number] = replace(rows[job.key.number], **changes)
+        records[job.key.number] = replace(records[job.key.number], **changes)
 
     def trained(self, progress, job, score, worker=0, seconds=61.0):
         """The lines about a whole training."""
@@ -247,7 +236,7 @@ def test_the_live_view_shows_workers_standings_and_time(search):
         assert "baseline sac (seed 0)" in second
         assert "0/1,000" in second
         assert "no score" in second
-        assert third.split() == ["3", "waits"]
+        assert third.split() == ["3", "idle"]
 
 
 def test_long_losses_do_not_break_the_live_view(search):

@@ -5,19 +5,20 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from a2ls.analysis import ancestry, baseline_results, rank_candidates, stage_statistics
+from a2ls.analysis import ancestry, baseline_results, rank_candidates, stage_statistics, stages_table
 from a2ls.cli import main
-from a2ls.cli.candidates_view import candidates_table, curves_side_by_side, stages_table
-from a2ls.cli.curves_view import LabelledCurve
-from a2ls.cli.words import duration
+from a2ls.cli.views.candidates import candidates_table
+from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
+from a2ls.cli.views.stages import stages_view
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import Budget, Candidate, Row, SearchConfig, SearchFolder
+from a2ls.search import Budget, SearchConfig, SearchFolder
 from a2ls.space import Loss
+from a2ls.studies import Candidate, TrialRecord
 from a2ls.training import Curve, CurvePoint, TrainConfig
-from instant_engine import InstantEngine, made_up_score
+from helpers.engines import InstantEngine, made_up_score
 
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
-CONFIG = SearchConfig(TRAINING, population=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
+CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def candidate(number, score=None, state="finished", *, stage=1, parents=(), text
 
 
 def baseline_row(number, name, seed, *scores, state="finished"):
-    return Row(number, name, None, "Pendulum-v1", seed, state, curve(*scores), 50.0, ())
+    return TrialRecord(number, name, None, "Pendulum-v1", seed, state, curve(*scores), 50.0, ())
 
 
 def drawn(renderable, width=80):
@@ -95,9 +96,9 @@ def test_a_baseline_is_the_mean_of_its_finished_seeds():
         baseline_row(3, "sac", 2, 500, state="running"),
     ]
     sac, curl = baseline_results(rows)
-    assert (sac.label, sac.mean, sac.spread) == ("sac (mean of 2 seeds)", 25.0, "2 seeds: 15.0 to 35.0")
+    assert (sac.name_with_seeds, sac.mean(), sac.spread) == ("sac (mean of 2 seeds)", 25.0, "2 seeds: 15.0 to 35.0")
     assert [point.score for point in sac.curve.points] == [20.0, 30.0]
-    assert (curl.label, curl.spread) == ("curl (one seed)", "one seed")
+    assert (curl.name_with_seeds, curl.spread) == ("curl (one seed)", "one seed")
 
 
 def test_baselines_stand_where_they_rank():
@@ -123,9 +124,10 @@ def test_tables_fit_into_the_terminal_with_all_that_they_say(width):
     rows = [candidate(0, -1234.5, text=long), candidate(1, None, "failed", reasons=("it broke",))]
     names = ("sac", "sac-identity", "curl")
     results = baseline_results([baseline_row(i, name, i, *range(10)) for i, name in enumerate(names)])
-    curves = [LabelledCurve(result.label, result.curve) for result in results] * 2
+    curves = [LabelledCurve(result.name_with_seeds, result.curve) for result in results] * 2
     table = drawn(candidates_table(rows, results, rows), width)
-    for text in (table, drawn(stages_table(rows, results), width), drawn(curves_side_by_side(curves, width), width)):
+    stages = drawn(stages_view(stages_table(rows, results)), width)
+    for text in (table, stages, drawn(curves_side_by_side(curves, width), width)):
         assert max(map(len, text.splitlines())) <= width
         assert "…" not in text
         assert all(name in text for name in names)
@@ -145,7 +147,7 @@ def stages_with_something_running(names, width):
     rows += [candidate(14, None, "running", stage=3)]
     trained = [(name, seed) for name in names for seed in range(3)]
     results = baseline_results([baseline_row(i, name, seed, -1000 - i) for i, (name, seed) in enumerate(trained)])
-    lines = [line.rstrip() for line in drawn(stages_table(rows, results), width).splitlines()]
+    lines = [line.rstrip() for line in drawn(stages_view(stages_table(rows, results)), width).splitlines()]
     assert max(map(len, lines)) <= width
     assert not any("…" in line for line in lines)
     rule = next(i for i, line in enumerate(lines) if "──" in line)
@@ -182,13 +184,6 @@ def test_narrow_curves_keep_their_last_step_and_aulc():
     text = drawn(curves_side_by_side(curves, 80))
     assert "1,200" in text
     assert text.count("5.5") == 4
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.4, "0 s"), (61, "61 s"), (300, "5 min"), (5400, "90 min"), (7500, "2 h 05 min")]
-)
-def test_durations_are_short(seconds, words):
-    assert duration(seconds) == words
 
 
 def test_top_lists_the_best_first_beside_the_baselines(searched, capsys):

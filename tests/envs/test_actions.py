@@ -9,19 +9,15 @@ from a2ls.envs import ActionScaler, EnvironmentConfig, UnsuitableEnvironment, ma
 from a2ls.envs._actions import make_action_map
 
 
-def test_unit_bounds_pass_unchanged_and_clipped():
-    scale = ActionScaler(spaces.Box(-1.0, 1.0, (4,), np.float64))
-    scaled = scale(np.array([-3.0, -0.25, 0.5, 1.5], dtype=np.float32))
-    assert scaled.dtype == np.float64
-    np.testing.assert_array_equal(scaled, [-1.0, -0.25, 0.5, 1.0])
-
-
-def test_uneven_bounds_are_met_exactly():
+def test_bounds_are_met_exactly_and_never_left():
     low, high = np.array([-1.0, 0.1, -7.0]), np.array([1.1, 0.3, -5.0])
     scale = ActionScaler(spaces.Box(low, high, dtype=np.float64))
-    np.testing.assert_array_equal(scale(np.full(3, -1, np.float32)), low)
-    np.testing.assert_array_equal(scale(np.full(3, 1, np.float32)), high)
+    for action, expected in ((-1, low), (-3, low), (1, high), (1.5, high)):
+        np.testing.assert_array_equal(scale(np.full(3, action, np.float32)), expected)
     np.testing.assert_allclose(scale(np.zeros(3, np.float32)), [0.05, 0.2, -6.0], rtol=1e-15)
+    # Bits stay as they are where there is nothing to scale.
+    same = ActionScaler(spaces.Box(-1.0, 1.0, (2,), np.float64))(np.array([-0.3, 0.7], np.float32))
+    np.testing.assert_array_equal(same, np.array([-0.3, 0.7], np.float32).astype(np.float64))
 
 
 def test_pendulum_is_driven_over_its_whole_torque():
@@ -37,7 +33,7 @@ def test_pendulum_is_driven_over_its_whole_torque():
 
 
 def test_actions_of_other_shapes_are_vectors_for_the_agent():
-    env = make_env(EnvironmentConfig(env="a2ls_toy_envs:Toy/Matrix-v0", action_repeat=1))
+    env = make_env(EnvironmentConfig(env="helpers.toy_envs:Toy/Matrix-v0", action_repeat=1))
     assert env.action_space == spaces.Box(-1.0, 1.0, (4,), np.float32)
     env.reset(seed=0)
     env.step(np.array([-1, 0, 1, 0.5], np.float32))
@@ -47,8 +43,8 @@ def test_actions_of_other_shapes_are_vectors_for_the_agent():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a2ls_toy_envs:Toy/IntegerActions-v0", "agents need a Box of real numbers, or a Discrete one"),
-        ("a2ls_toy_envs:Toy/Unbounded-v0", "is unbounded"),
+        ("helpers.toy_envs:Toy/IntegerActions-v0", "agents need a Box of real numbers, or a Discrete one"),
+        ("helpers.toy_envs:Toy/Unbounded-v0", "is unbounded"),
     ],
 )
 def test_unsuitable_action_spaces(name, message):

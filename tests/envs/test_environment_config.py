@@ -2,6 +2,7 @@
 
 import pytest
 
+from a2ls._errors import BadInput
 from a2ls.envs import EnvironmentConfig
 
 
@@ -14,8 +15,11 @@ from a2ls.envs import EnvironmentConfig
         ({"hidden_share": -0.1}, "hidden_share is -0.1"),
         ({"hidden_share": float("nan")}, "hidden_share is nan"),
         ({"hidden_seed": -1}, "hidden_seed is -1"),
+        ({"pixels": True, "hidden_share": 0.2}, r"hidden_share is 0\.2, but only dimensions of vectors can be hidden"),
+        ({"pixels": True, "frames": 0}, "frames is 0"),
+        ({"pixels": True, "frame_size": 0}, "frame_size is 0"),
     ],
 )
 def test_refuses(setting, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(BadInput, match=message):
         EnvironmentConfig(**setting)

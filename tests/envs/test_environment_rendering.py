@@ -2,15 +2,15 @@
 
 import logging
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, _rendering, make_env, prepare_rendering
+from helpers.processes import run_python
 
-MAKE = "from a2ls.envs import *; e = make_env(EnvironmentConfig(), render={render}); e.reset(seed=0)"
+MAKE = "from a2ls.envs import *; e = make_env(EnvironmentConfig(), render=False); e.reset(seed=0)"
 
 
 @pytest.fixture
@@ -20,13 +20,9 @@ def headless(monkeypatch):
     monkeypatch.delenv("MUJOCO_GL", raising=False)
 
 
-def run_python(code, **environment):
-    variables = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MUJOCO_GL")}
-    # Of its own, so that what dm_control set in this process is not inherited.
-    variables.pop("PYOPENGL_PLATFORM", None)
-    return subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=variables | environment
-    )
+def run(code, **variables):
+    # Without what dm_control set in this process.
+    return run_python(code, silent=True, without=("DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM"), **variables)
 
 
 @pytest.mark.parametrize(
@@ -69,55 +65,40 @@ def test_only_the_known_warnings_are_silenced(caplog):
 
 
 def test_making_an_environment_prints_nothing():
-    result = run_python(MAKE.format(render=False))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert run(MAKE) == ""
 
 
 def test_without_graphics_training_works_and_drawing_says_what_to_install():
     code = f"""
-{MAKE.format(render=False)}
+{MAKE}
 try:
     make_env(EnvironmentConfig(), render=True)
 except UnsuitableEnvironment as error:
     print(error)
 """
-    result = run_python(code, MUJOCO_GL="disable")
-    assert result.returncode == 0, result.stderr
-    assert "'dm_control/cheetah-run-v0' cannot be drawn" in result.stdout
-    assert "libegl1" in result.stdout
-    assert result.stderr == ""
+    printed = run(code, MUJOCO_GL="disable")
+    assert "'dm_control/cheetah-run-v0' cannot be drawn" in printed
+    assert "libegl1" in printed
 
 
-def test_frames():
-    try:
-        env = make_env(EnvironmentConfig(), render=True)
-    except UnsuitableEnvironment as error:
-        pytest.skip(str(error))
-    env.reset(seed=0)
-    first = env.render()
-    assert (first.dtype, first.shape) == (np.uint8, (240, 320, 3))
-    assert len(np.unique(first)) > 50
-    for _ in range(5):
-        env.step(np.ones(6, np.float32))
-    assert not np.array_equal(env.render(), first)
-    env.close()
-
-
-def test_drawing_does_not_change_the_episode():
+def test_frames_show_the_episode_and_do_not_change_it():
     try:
         drawn = make_env(EnvironmentConfig(), render=True)
     except UnsuitableEnvironment as error:
         pytest.skip(str(error))
     plain = make_env(EnvironmentConfig())
     np.testing.assert_array_equal(drawn.reset(seed=1)[0], plain.reset(seed=1)[0])
+    first = drawn.render()
+    assert (first.dtype, first.shape) == (np.uint8, (240, 320, 3))
+    assert len(np.unique(first)) > 50
     for _ in range(5):
-        drawn.render()
         action = np.full(6, 0.5, np.float32)
         np.testing.assert_array_equal(drawn.step(action)[0], plain.step(action)[0])
+        assert not np.array_equal(drawn.render(), first)
     drawn.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*is not in the possible render_modes")
 def test_an_environment_without_frames():
     with pytest.raises(UnsuitableEnvironment, match="'Toy/Counter-v0' cannot be drawn: it takes no render_mode"):
-        make_env(EnvironmentConfig(env="a2ls_toy_envs:Toy/Counter-v0"), render=True)
+        make_env(EnvironmentConfig(env="helpers.toy_envs:Toy/Counter-v0"), render=True)

@@ -19,18 +19,9 @@ def test_dm_control_observations_are_joined_part_by_part():
     np.testing.assert_array_equal(observation, expected)
 
 
-def test_cheetah_is_position_then_velocity():
-    from dm_control import suite
-
-    parts = suite.load("cheetah", "run", task_kwargs={"random": 3}).reset().observation
-    observation, _ = make_env(EnvironmentConfig(env="cheetah-run")).reset(seed=3)
-    assert list(parts) == ["position", "velocity"]
-    np.testing.assert_array_equal(observation, np.concatenate(list(parts.values())).astype(np.float32))
-
-
 @pytest.mark.parametrize(("name", "size"), [("Nested", 8), ("Pair", 4)])
 def test_any_flattenable_space_is_flattened_as_gymnasium_does(name, size):
-    env = make_env(EnvironmentConfig(env=f"a2ls_toy_envs:Toy/{name}-v0"))
+    env = make_env(EnvironmentConfig(env=f"helpers.toy_envs:Toy/{name}-v0"))
     assert env.observation_space == spaces.Box(-np.inf, np.inf, (size,), np.float32)
     observation, _ = env.reset(seed=0)
     for _ in range(3):
@@ -59,12 +50,12 @@ def test_vectors_share_no_memory_with_the_environment(space):
 )
 def test_unsuitable_observation_spaces(name, message):
     with pytest.raises(UnsuitableEnvironment, match=message):
-        make_env(EnvironmentConfig(env=f"a2ls_toy_envs:Toy/{name}-v0"))
+        make_env(EnvironmentConfig(env=f"helpers.toy_envs:Toy/{name}-v0"))
 
 
 @pytest.mark.parametrize("name", ["TooLong", "MissingPart"])
 def test_observations_outside_their_space(name):
-    env = make_env(EnvironmentConfig(env=f"a2ls_toy_envs:Toy/{name}-v0"))
+    env = make_env(EnvironmentConfig(env=f"helpers.toy_envs:Toy/{name}-v0"))
     with pytest.raises(UnsuitableEnvironment, match="outside its observation space"):
         env.reset(seed=0)
 
@@ -84,25 +75,21 @@ def test_hidden_dimensions_are_those_of_the_seed():
     assert set().union(*map(set, choices)) == set(range(17))
 
 
-def test_hiding_more_hides_the_same_and_more():
+def test_hiding_more_hides_the_same_and_more_but_not_everything():
     assert set(visible_dimensions(17, 0.5, 4)) < set(visible_dimensions(17, 0.2, 4))
-
-
-def test_hiding_everything_is_refused():
     with pytest.raises(UnsuitableEnvironment, match="hides all 2 dimensions"):
         visible_dimensions(2, 0.9, seed=0)
 
 
 def test_partial_observability_removes_dimensions_and_nothing_else():
     full = make_env(EnvironmentConfig(env="cheetah-run"))
-    training = make_env(EnvironmentConfig(env="cheetah-run", hidden_share=0.2, hidden_seed=5))
-    evaluation = make_env(EnvironmentConfig(env="cheetah-run", hidden_share=0.2, hidden_seed=5))
+    partial = EnvironmentConfig(env="cheetah-run", hidden_share=0.2, hidden_seed=5)
+    training, evaluation = make_env(partial), make_env(partial)
     assert training.observation_space.shape == (14,)
-    np.testing.assert_array_equal(training.observer.visible, evaluation.observer.visible)
-    observations = [env.reset(seed=2)[0] for env in (full, training, evaluation)]
-    for _ in range(3):
-        np.testing.assert_array_equal(observations[1], observations[0][training.observer.visible])
-        np.testing.assert_array_equal(observations[1], observations[2])
-        steps = [env.step(np.full(6, 0.3, np.float32)) for env in (full, training, evaluation)]
-        assert steps[0][1] == steps[1][1] == steps[2][1]
-        observations = [step[0] for step in steps]
+    visible = visible_dimensions(17, 0.2, seed=5)
+    answers = [env.reset(seed=2) for env in (full, training, evaluation)]
+    for _ in range(4):
+        for answer in answers[1:]:
+            np.testing.assert_array_equal(answer[0], answers[0][0][visible])
+        answers = [env.step(np.full(6, 0.3, np.float32)) for env in (full, training, evaluation)]
+        assert len({answer[1] for answer in answers}) == 1

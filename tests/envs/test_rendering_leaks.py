@@ -1,11 +1,11 @@
 """Drawing in many episodes and environments takes no more and no more memory, file handles or threads."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.processes import run_python
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is measured on Linux only")
 
@@ -65,10 +65,7 @@ print(json.dumps(figures))
 )
 def growth(request):
     """Megabytes, file handles and threads that came in addition."""
-    command = [sys.executable, "-c", MEASURE, *map(str, request.param)]
-    result = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    told = json.loads(result.stdout)
+    told = json.loads(run_python(MEASURE, *request.param))
     if isinstance(told, str):
         pytest.skip(told)
     return told

@@ -2,8 +2,6 @@
 
 import copy
 import dataclasses
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from a2ls.envs import PAPER_TASKS, ActionScaler, AgentEnv, EnvironmentConfig, make_env, prepare_rendering
-from a2ls.envs._names import find_spec
+from a2ls.envs._config import find_spec
 from a2ls.envs._observations import VectorObserver
 from a2ls.envs._repeating import DmControlSteps, GymnasiumSteps, repeating
 
@@ -59,17 +57,19 @@ def bits(answer):
     return observation.dtype, observation.shape, observation.tobytes(), repr(rest)
 
 
-def assert_same_episode(env, reference, seed, decisions, action_seed=0):
-    """Play the same in both for so many decisions, or to the end; returns whether it was reached."""
+def assert_same_episode(env, reference, seed, agent_steps, action_seed=0):
+    """Play the same in both for so many agent steps, or to the end; returns all answers, and whether it was reached."""
     generator = np.random.default_rng(action_seed)
-    assert bits(env.reset(seed=seed)) == bits(reference.reset(seed=seed))
-    for _ in range(decisions):
+    answers = [bits(env.reset(seed=seed))]
+    assert answers == [bits(reference.reset(seed=seed))]
+    for _ in range(agent_steps):
         action = generator.uniform(-1.2, 1.2, env.action_space.shape).astype(np.float32)
-        answer, expected = env.step(action), reference.step(action)
-        assert bits(answer) == bits(expected)
+        answer = env.step(action)
+        answers.append(bits(answer))
+        assert answers[-1] == bits(reference.step(action))
         if answer[2] or answer[3]:
-            return True
-    return False
+            return answers, True
+    return answers, False
 
 
 def takes(env):
@@ -83,20 +83,22 @@ def pair(name, action_repeat):
 
 
 @pytest.mark.parametrize("name", PAPER_TASKS)
-def test_tasks_of_the_paper_are_the_same_as_through_shimmy(name):
+def test_tasks_of_the_paper_are_the_same_as_through_shimmy_and_depend_on_nothing_but_the_seed(name):
     env, reference = pair(name, action_repeat=4)
-    assert not assert_same_episode(env, reference, seed=3, decisions=25)
-    assert not assert_same_episode(env, reference, seed=None, decisions=2, action_seed=1)
+    first, ended = assert_same_episode(env, reference, seed=3, agent_steps=25)
+    assert not ended
+    assert_same_episode(env, reference, seed=None, agent_steps=2, action_seed=1)
+    again, _ = assert_same_episode(env, reference, seed=3, agent_steps=25)
+    assert again == first
+    assert bits(env.reset(seed=4)) != first[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "action_repeat"), [("cheetah-run", 4), ("reacher-easy", 2), ("pendulum-swingup", 7), ("finger-spin", 1)]
-)
+@pytest.mark.parametrize(("name", "action_repeat"), [("cheetah-run", 4), ("pendulum-swingup", 7), ("finger-spin", 1)])
 def test_whole_episodes_are_the_same_as_through_shimmy(name, action_repeat):
     """Also with repeats that do not divide the length of an episode, and in the episode after that."""
     env, reference = pair(name, action_repeat)
-    assert assert_same_episode(env, reference, seed=0, decisions=EPISODE)
-    assert_same_episode(env, reference, seed=1, decisions=10, action_seed=1)
+    assert assert_same_episode(env, reference, seed=0, agent_steps=EPISODE)[1]
+    assert_same_episode(env, reference, seed=1, agent_steps=10, action_seed=1)
 
 
 @pytest.mark.slow
@@ -105,7 +107,7 @@ def test_whole_episodes_are_the_same_as_through_shimmy(name, action_repeat):
 def test_whole_episodes_of_all_tasks_are_the_same_as_through_shimmy(name, action_repeat):
     env, reference = pair(name, action_repeat)
     for seed in (0, 1):
-        assert assert_same_episode(env, reference, seed, decisions=EPISODE, action_seed=seed)
+        assert assert_same_episode(env, reference, seed, agent_steps=EPISODE, action_seed=seed)[1]
 
 
 def pendulum_that_ends(after, discount, reward=0.5):
@@ -134,13 +136,13 @@ def pendulum_that_ends(after, discount, reward=0.5):
     return DmControlCompatibilityV0(control.Environment(physics, Ending(random=0)))
 
 
-@pytest.mark.parametrize("after", [1, 4, 5, 6, 8])
+@pytest.mark.parametrize("after", [1, 4, 6])
 @pytest.mark.parametrize(("discount", "end"), [(0.0, (True, False)), (0.5, (False, True)), (1.0, (False, True))])
 def test_the_discount_tells_how_an_episode_ends(after, discount, end):
     env = as_agent(pendulum_that_ends(after, discount), action_repeat=4)
     reference = ThroughShimmy(pendulum_that_ends(after, discount), action_repeat=4)
     assert takes(env.env) is DmControlSteps
-    assert assert_same_episode(env, reference, seed=0, decisions=2)
+    assert assert_same_episode(env, reference, seed=0, agent_steps=2)[1]
     env.reset(seed=0)
     steps = [env.step(np.zeros(1, np.float32)) for _ in range((after + 3) // 4)]
     assert [step[2:4] for step in steps] == [(False, False)] * (len(steps) - 1) + [end]
@@ -163,7 +165,7 @@ def test_the_steps_that_were_taken_are_counted(way):
 def test_any_reward_is_read_as_by_shimmy(reward):
     env = as_agent(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
     reference = ThroughShimmy(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
-    assert assert_same_episode(env, reference, seed=0, decisions=2)
+    assert assert_same_episode(env, reference, seed=0, agent_steps=2)[1]
 
 
 def test_a_reward_that_is_not_a_number_is_not_lost_between_the_repeats():
@@ -237,17 +239,6 @@ def test_another_shimmy_is_stepped_as_any_environment(monkeypatch):
     assert takes(env) is DmControlSteps
 
 
-@pytest.mark.parametrize("name", ["Pendulum-v1", "a2ls_toy_envs:Toy/Counter-v0"])
+@pytest.mark.parametrize("name", ["Pendulum-v1", "helpers.toy_envs:Toy/Counter-v0"])
 def test_other_environments_are_stepped_by_gymnasium(name):
     assert takes(make_env(EnvironmentConfig(env=name)).env) is GymnasiumSteps
-
-
-def test_other_environments_do_not_load_the_simulator():
-    code = """
-import sys
-from a2ls.envs import EnvironmentConfig, make_env
-make_env(EnvironmentConfig(env="Pendulum-v1"))
-assert "dm_control" not in sys.modules
-"""
-    result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr

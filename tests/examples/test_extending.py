@@ -8,28 +8,23 @@ import pytest
 import torch
 
 from a2ls import train
-from a2ls.auxiliary import AuxiliaryLoss, Sequences, _operators
+from a2ls.auxiliary import AuxiliaryLoss, Sequences
+from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
-from a2ls.search import BenchmarkFolder, SearchFolder
-from a2ls.space import _operators as names
+from a2ls.search import SearchFolder
 from a2ls.training import RunFolder, TrainJob, read_trained_agent
-from tiny_pendulum import PENDULUM
+from helpers.trainings import PENDULUM
 
 ROOT = Path(__file__).parents[2]
 OPERATOR, ENCODER = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
 SMALL = ["--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "2"]
-SMALL += ["--evaluation-episodes", "1", "--initial-steps", "200", "--batch-size", "16", "--hidden", "16"]
+SMALL += ["--evaluation-episodes", "1", "--learning-starts", "200", "--batch-size", "16", "--hidden", "16"]
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was(monkeypatch):
+def _as_it_was(monkeypatch, _registries_as_they_were):
     """What the examples register and import is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(names, "_KNOWN", list(names._KNOWN))
-    monkeypatch.setattr(_operators, "_FUNCTIONS", dict(_operators._FUNCTIONS))
-    from a2ls.agents import _config
-
-    monkeypatch.setattr(_config, "_AGENTS", dict(_config._AGENTS))
     yield
     for module in ("my_encoders", "td3_agent"):
         sys.modules.pop(module, None)
@@ -64,12 +59,12 @@ def test_an_agent_is_trained_searched_and_benchmarked(tmp_path, monkeypatch, cap
     assert main(["train", *agent, *SMALL, "--loss", "a2-winner", "--policy-delay", "3", "--out", str(run)]) == 0
     folder = RunFolder.open(run)
     assert type(read_trained_agent(folder).agent).__name__ == "TD3"
-    job: TrainJob = folder.read_job()
+    job: TrainJob = folder.job
     assert (job.config.algorithm, job.config.agent.policy_delay) == ("td3_agent:td3", 3)
     assert train(job.config, job.loss, job.seed) == folder.read_curve()
 
     search = tmp_path / "search"
-    small = [*agent, *SMALL, "--preset", "quick", "--population", "2", "--stages", "1", "--baseline-seeds", "1"]
+    small = [*agent, *SMALL, "--preset", "quick", "--population-size", "2", "--stages", "1", "--baseline-seeds", "1"]
     assert main(["search", *small, "--out", str(search)]) == 0
     found = SearchFolder.open(search)
     assert {candidate.state for candidate in found.candidates()} == {"finished"}
@@ -80,7 +75,7 @@ def test_an_agent_is_trained_searched_and_benchmarked(tmp_path, monkeypatch, cap
     benchmark = tmp_path / "benchmark"
     methods = ["--loss", "none", "curl", "--seeds", "1"]
     assert main(["benchmark", *agent, *SMALL, *methods, "--out", str(benchmark)]) == 0
-    rows = BenchmarkFolder.open(benchmark).rows()
+    rows = BenchmarkFolder.open(benchmark).records()
     # CURL's loss is a baseline of SAC, and just a loss here.
     assert {row.label for row in rows} == {"td3", "s0 -> s0 | bilinear +neg"}
     assert all(row.state == "finished" for row in rows)

@@ -6,7 +6,7 @@ import optuna
 from optuna.trial import TrialState
 
 from a2ls.search import A2LSSampler, SearchSpace, suggest_loss
-from a2ls.search._encoding import loss_of
+from a2ls.search._search_space import loss_of
 from a2ls.space import Loss
 
 POPULATION, STAGES = 6, 4

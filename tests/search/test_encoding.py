@@ -10,8 +10,7 @@ from optuna.trial import FixedTrial
 
 from a2ls import BadInput
 from a2ls.search import A2LSSampler, SearchSpace, suggest_loss
-from a2ls.search._encoding import distributions, has_loss, loss_of, parameters_of
-from a2ls.search._space import LONGEST_HORIZON
+from a2ls.search._search_space import LONGEST_HORIZON, distributions, has_loss, loss_of, parameters_of
 from a2ls.space import OPERATORS, Loss
 
 quick = settings(deadline=None, max_examples=50)
@@ -28,11 +27,6 @@ def losses_of_spaces(draw):
     return space, Loss(horizon, draw(bits), draw(bits), draw(st.sampled_from(operators)))
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-
 @quick
 @given(losses_of_spaces(), encodings)
 def test_a_loss_is_read_back_from_its_parameters(space_and_loss, encoding):
@@ -40,7 +34,7 @@ def test_a_loss_is_read_back_from_its_parameters(space_and_loss, encoding):
     parameters = parameters_of(loss, space, encoding)
     assert has_loss(parameters)
     assert loss_of(parameters) == loss
-    assert loss_of({"learning_rate": 0.1, **parameters}) == loss
+    assert loss_of({"lr": 0.1, **parameters}) == loss
 
 
 @quick

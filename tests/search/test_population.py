@@ -18,7 +18,7 @@ from a2ls.search._population import (
     next_origins,
     next_population,
 )
-from a2ls.search._space import LONGEST_HORIZON, SearchSpace
+from a2ls.search._search_space import LONGEST_HORIZON, SearchSpace
 from a2ls.search._variation import random_loss
 from a2ls.space import OPERATORS, Loss
 
@@ -52,6 +52,11 @@ def generator(seed=0):
     return np.random.default_rng(seed)
 
 
+def numbered(*losses):
+    """Parents, by the numbers 0, 10, 20, ..."""
+    return {10 * i: loss for i, loss in enumerate(losses)}
+
+
 def canonical_forms(children):
     return [child.loss.canonical() for child in children]
 
@@ -76,7 +81,7 @@ def test_the_papers_population_has_75_random_and_25_prior_candidates():
 def test_the_papers_next_population_has_50_20_10_20_candidates():
     parents = [random_loss(generator(seed), SearchSpace()) for seed in range(25)]
     parents = [parent for parent in parents if parent.is_valid()]
-    children = next_population(generator(), 100, parents, SearchSpace(), Shares(), known=set())
+    children = next_population(generator(), 100, numbered(*parents), SearchSpace(), Shares(), known=set())
     counts = Counter(child.origin for child in children)
     assert counts == {"replacement": 50, "crossover": 20, "horizon-change": 10, "random": 20}
 
@@ -138,7 +143,7 @@ def test_origins_come_in_random_order():
 
 
 def test_other_shares_are_used_instead():
-    parents = [Loss.parse("s0 a0 -> s1"), Loss.parse("s0 -> a0 r1")]
+    parents = numbered(Loss.parse("s0 a0 -> s1"), Loss.parse("s0 -> a0 r1"))
     only_crossover = Shares(replacement=0, crossover=1, horizon_change=0, random=0)
     children = next_population(generator(), 7, parents, SearchSpace(), only_crossover)
     assert {child.origin for child in children} == {"crossover"}
@@ -169,17 +174,18 @@ def test_shares_that_do_not_add_up_are_refused_with_their_values(make, words):
 @quick
 @given(families(), st.sampled_from(ORIGINS), seeds, st.booleans())
 def test_every_child_is_in_the_space_and_says_where_it_comes_from(family, origin, seed, avoid):
-    space, parents = family
-    known = {parent.canonical() for parent in parents} if avoid else None
+    space, losses = family
+    parents = numbered(*losses)
+    known = {loss.canonical() for loss in losses} if avoid else None
     child = breed(generator(seed), origin, parents, space, known)
     assert child.loss in space
     assert child.origin in (origin, "random", *(["replacement"] if origin == "crossover" else []))
-    assert all(0 <= place < len(parents) for place in child.parents)
+    assert set(child.parents) <= set(parents)
     assert len(child.parents) == {"crossover": 2, "replacement": 1, "horizon-change": 1}.get(child.origin, 0)
     if child.origin == "crossover":
         first, second = child.parents
         assert first != second
-        horizons = Counter(parent.horizon for parent in parents)
+        horizons = Counter(loss.horizon for loss in losses)
         if max(horizons.values()) > 1:
             assert parents[first].horizon == parents[second].horizon
         assert child.loss.horizon == parents[first].horizon
@@ -200,8 +206,9 @@ def test_first_populations_are_in_the_space_and_complete(space, size, seed, avoi
 @quick
 @given(families(), st.integers(1, 20), seeds, st.booleans())
 def test_further_populations_are_in_the_space_and_complete(family, size, seed, avoid):
-    space, parents = family
-    known = {parent.canonical() for parent in parents} if avoid else None
+    space, losses = family
+    parents = numbered(*losses)
+    known = {loss.canonical() for loss in losses} if avoid else None
     children = next_population(generator(seed), size, parents, space, Shares(), known=known)
     assert len(children) == size
     assert all(child.loss in space for child in children)
@@ -211,12 +218,10 @@ def test_further_populations_are_in_the_space_and_complete(family, size, seed, a
 @quick
 @given(families(least=2), st.integers(1, 20), seeds)
 def test_shares_are_exact_where_a_child_of_every_origin_exists(family, size, seed):
-    space, parents = family
+    space, losses = family
     # What the first step holds stays when the last is cut off, so that every parent can be shortened.
-    parents = [
-        Loss(loss.horizon, (True, *loss.source[1:]), (True, *loss.target[1:]), loss.operator) for loss in parents
-    ]
-    children = next_population(generator(seed), size, parents, space, Shares())
+    losses = [Loss(loss.horizon, (True, *loss.source[1:]), (True, *loss.target[1:]), loss.operator) for loss in losses]
+    children = next_population(generator(seed), size, numbered(*losses), space, Shares())
     assert Counter(child.origin for child in children) == Counter(next_origins(generator(seed), size, Shares()))
 
 
@@ -226,23 +231,23 @@ def test_another_seed_makes_another_population():
 
 
 def test_couples_have_one_horizon_where_two_parents_share_it():
-    parents = [Loss.parse("s0 -> s1 @3"), Loss.parse("s0 -> a0 s1 @5"), Loss.parse("s0 a0 -> s1 @3")]
+    parents = numbered(Loss.parse("s0 -> s1 @3"), Loss.parse("s0 -> a0 s1 @5"), Loss.parse("s0 a0 -> s1 @3"))
     couples = [breed(generator(seed), "crossover", parents, SearchSpace(), None).parents for seed in range(50)]
-    assert set(couples) == {(0, 2), (2, 0)}
+    assert set(couples) == {(0, 20), (20, 0)}
 
 
 def test_couples_are_any_two_where_no_horizon_is_shared():
-    parents = [Loss.parse(f"s0 a0 -> s1 @{horizon}") for horizon in (1, 2, 3)]
+    parents = {horizon: Loss.parse(f"s0 a0 -> s1 @{horizon}") for horizon in (1, 2, 3)}
     couples = [breed(generator(seed), "crossover", parents, SearchSpace(), None).parents for seed in range(200)]
-    assert set(couples) == {(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)}
+    assert set(couples) == {(1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2)}
 
 
 def test_every_parent_is_chosen_equally_often():
     rng = generator()
-    parents = [Loss.parse(f"s0 a0 -> s1 @{horizon}") for horizon in (2, 3, 4, 5)]
+    parents = {horizon: Loss.parse(f"s0 a0 -> s1 @{horizon}") for horizon in (2, 3, 4, 5)}
     for origin in ("replacement", "horizon-change"):
         chosen = Counter(breed(rng, origin, parents, SearchSpace(), None).parents[0] for _ in range(1000))
-        assert min(chosen[place] for place in range(4)) > 200
+        assert min(chosen[number] for number in parents) > 200
 
 
 # Repeats
@@ -255,7 +260,7 @@ def test_no_canonical_form_is_proposed_twice_where_there_is_room(horizon, seed, 
     parents = [Loss(horizon, *(tuple(mask) for mask in rng.random((2, 3 * horizon + 3)) < 0.5)) for _ in range(8)]
     assume(all(parent in space for parent in parents))
     known = {parent.canonical() for parent in parents}
-    forms = canonical_forms(next_population(rng, size, parents, space, Shares(), known=known))
+    forms = canonical_forms(next_population(rng, size, numbered(*parents), space, Shares(), known=known))
     assert len(set(forms)) == len(forms)
     assert not known & set(forms)
     forms = canonical_forms(initial_population(rng, size, space, InitialShares()))
@@ -264,16 +269,16 @@ def test_no_canonical_form_is_proposed_twice_where_there_is_room(horizon, seed, 
 
 def test_what_is_known_stays_as_it_was_given():
     known = {Loss.parse("s0 -> s1")}
-    next_population(generator(), 10, list(known), SearchSpace(), Shares(), known=known)
+    next_population(generator(), 10, numbered(*known), SearchSpace(), Shares(), known=known)
     assert known == {Loss.parse("s0 -> s1")}
 
 
 def test_repeats_are_left_alone_where_nobody_asks_to_avoid_them():
-    parents = [Loss.parse("s0 a0 -> s1")]
+    parent = Loss.parse("s0 a0 -> s1")
     only_replacement = Shares(replacement=1, crossover=0, horizon_change=0, random=0)
-    forms = canonical_forms(next_population(generator(), 100, parents, SearchSpace(), only_replacement))
+    forms = canonical_forms(next_population(generator(), 100, {0: parent}, SearchSpace(), only_replacement))
     # No bit of the two masks is flipped with (11/12)^12 = 0.35.
-    assert 20 <= forms.count(parents[0]) <= 50
+    assert 20 <= forms.count(parent) <= 50
     first = canonical_forms(initial_population(generator(), 2000, SearchSpace(1), InitialShares(), known=None))
     assert len(set(first)) < len(first)
 
@@ -281,28 +286,28 @@ def test_repeats_are_left_alone_where_nobody_asks_to_avoid_them():
 def test_a_child_is_drawn_again_until_it_is_new():
     parent = Loss.parse("s0 a0 -> s1")
     for seed in range(30):
-        assert breed(generator(seed), "replacement", [parent], SearchSpace(), {parent}).loss.canonical() != parent
+        assert breed(generator(seed), "replacement", {0: parent}, SearchSpace(), {parent}).loss.canonical() != parent
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_a_space_in_which_every_loss_is_known_still_gives_a_child(origin):
     space = SearchSpace(1)
     everything = list(all_losses(space))
-    child = breed(generator(), origin, everything[:3], space, {loss.canonical() for loss in everything})
+    child = breed(generator(), origin, numbered(*everything[:3]), space, {loss.canonical() for loss in everything})
     assert child.loss in space
 
 
 def test_the_last_unknown_loss_of_a_parents_reach_is_found():
-    space, parents = SearchSpace(2), [Loss.parse("s0 s2 -> a0 a2")]
+    space, parent = SearchSpace(2), Loss.parse("s0 s2 -> a0 a2")
     shortened = Loss.parse("s0 -> a0")
-    child = breed(generator(), "horizon-change", parents, space, {parents[0]})
+    child = breed(generator(), "horizon-change", {0: parent}, space, {parent})
     assert child.loss.canonical() == shortened
 
 
 def test_a_parent_of_which_every_child_is_known_gives_a_random_loss():
-    space, parents = SearchSpace(2), [Loss.parse("s0 s2 -> a0 a2")]
-    known = {parents[0], Loss.parse("s0 -> a0")}
-    child = breed(generator(), "horizon-change", parents, space, known)
+    space, parent = SearchSpace(2), Loss.parse("s0 s2 -> a0 a2")
+    known = {parent, Loss.parse("s0 -> a0")}
+    child = breed(generator(), "horizon-change", {0: parent}, space, known)
     assert (child.origin, child.parents) == ("random", ())
     assert child.loss.canonical() not in known
 
@@ -319,29 +324,29 @@ def test_redraws_suffice_to_fill_a_population_from_a_small_space():
 
 def test_a_parent_that_cannot_be_shortened_gives_a_random_loss():
     parent = Loss.parse("s0 -> s3")
-    child = breed(generator(), "horizon-change", [parent], SearchSpace(3), None)
+    child = breed(generator(), "horizon-change", {0: parent}, SearchSpace(3), None)
     assert (child.origin, child.parents) == ("random", ())
     assert child.loss in SearchSpace(3)
 
 
 def test_another_parent_is_shortened_where_the_first_cannot_be():
-    parents = [Loss.parse("s0 -> s3"), Loss.parse("s0 -> s1 s3")]
+    parents = numbered(Loss.parse("s0 -> s3"), Loss.parse("s0 -> s1 s3"))
     children = [breed(generator(seed), "horizon-change", parents, SearchSpace(3), None) for seed in range(10)]
     assert {(child.origin, child.parents, str(child.loss)) for child in children} == {
-        ("horizon-change", (1,), "s0 -> s1 @2")
+        ("horizon-change", (10,), "s0 -> s1 @2")
     }
 
 
 def test_a_single_parent_is_changed_where_two_are_needed():
-    child = breed(generator(), "crossover", [Loss.parse("s0 a0 -> s1")], SearchSpace(), None)
-    assert (child.origin, child.parents) == ("replacement", (0,))
+    child = breed(generator(), "crossover", {7: Loss.parse("s0 a0 -> s1")}, SearchSpace(), None)
+    assert (child.origin, child.parents) == ("replacement", (7,))
 
 
 def test_children_of_parents_outside_the_space_are_inside():
     space = SearchSpace(2, OPERATORS[:2])
     stranger = Loss.parse("s0 a3 -> s1 s4 | cosine")
     for origin in ORIGINS:
-        assert breed(generator(), origin, [stranger], space, None).loss in space
+        assert breed(generator(), origin, {0: stranger}, space, None).loss in space
 
 
 # Spaces

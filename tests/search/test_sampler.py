@@ -21,24 +21,26 @@ from sampler_studies import (
 
 from a2ls import BadInput
 from a2ls.search import A2LSSampler, SearchSpace, suggest_loss
-from a2ls.search._encoding import parameters_of
 from a2ls.search._population import InitialShares, Shares
+from a2ls.search._search_space import parameters_of
 from a2ls.space import OPERATORS
 
 # Steady
 
 
 def test_steady_candidates_are_bred_from_the_best_of_the_last_that_were_told():
-    population = 12
-    study = new_study(A2LSSampler(population, seed=0, mode="steady"))
+    population_size = 12
+    study = new_study(A2LSSampler(population_size, seed=0, mode="steady"))
     open_trials, told, order = [], [], np.random.default_rng(0)
     used = set()
-    for _ in range(8 * population):
+    for _ in range(8 * population_size):
         trial = study.ask()
         suggest_loss(trial)
-        if trial.number >= population:
+        if trial.number >= population_size:
             trials = study.get_trials(deepcopy=False)
-            best = independent_ranking([trials[number] for number in told[-population:]], 1)[: population // 4]
+            best = independent_ranking([trials[number] for number in told[-population_size:]], 1)[
+                : population_size // 4
+            ]
             parents = trials[trial.number].system_attrs["a2ls:proposal"]["parents"]
             assert set(parents) <= set(best)
             used |= set(parents)
@@ -51,22 +53,26 @@ def test_steady_candidates_are_bred_from_the_best_of_the_last_that_were_told():
 
 
 def test_an_excellent_candidate_leaves_the_window_in_the_end():
-    population = 8
-    study = new_study(A2LSSampler(population, seed=0, mode="steady"))
-    study.optimize(lambda trial: objective(trial) + 1e6 * (trial.number == 3), n_trials=4 * population)
+    population_size = 8
+    study = new_study(A2LSSampler(population_size, seed=0, mode="steady"))
+    study.optimize(lambda trial: objective(trial) + 1e6 * (trial.number == 3), n_trials=4 * population_size)
     ages = [trial.number for trial in study.trials if 3 in trial.system_attrs["a2ls:proposal"]["parents"]]
     assert ages
-    assert max(ages) <= 3 + population
+    assert max(ages) <= 3 + population_size
 
 
 def test_steady_shares_are_exact_in_every_block():
-    population = 100
-    study = new_study(A2LSSampler(population, seed=0, mode="steady"))
-    study.optimize(objective, n_trials=3 * population)
+    population_size = 100
+    study = new_study(A2LSSampler(population_size, seed=0, mode="steady"))
+    study.optimize(objective, n_trials=3 * population_size)
     origins = [proposal["origin"] for proposal in proposals(study)]
-    assert Counter(origins[:population]) == {"random": 75, "forward-dynamics-prior": 13, "reward-prediction-prior": 12}
+    assert Counter(origins[:population_size]) == {
+        "random": 75,
+        "forward-dynamics-prior": 13,
+        "reward-prediction-prior": 12,
+    }
     for block in (1, 2):
-        assert Counter(origins[block * population :][:population]) == {
+        assert Counter(origins[block * population_size :][:population_size]) == {
             "replacement": 50,
             "crossover": 20,
             "horizon-change": 10,
@@ -146,8 +152,8 @@ def test_retrain_lets_repeats_be_and_counts_them(mode, reopen):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"population": 0}, "population is 0"),
-        ({"population": 2.5}, "population is 2.5"),
+        ({"population_size": 0}, "population_size is 0"),
+        ({"population_size": 2.5}, "population_size is 2.5"),
         ({"survivors": 0}, "survivors is 0"),
         ({"survivors": 1.5}, "survivors is 1.5"),
         ({"survivors": float("nan")}, "survivors is nan"),
@@ -174,12 +180,12 @@ def test_several_objectives_are_refused():
 
 @pytest.mark.parametrize("mode", ["generational", "steady"])
 def test_candidates_become_better_and_better_than_random_ones(mode):
-    space, population, stages = SearchSpace(5, OPERATORS[:2]), 20, 12
-    study = new_study(A2LSSampler(population, seed=0, mode=mode, space=space))
-    study.optimize(lambda trial: closeness(suggest_loss(trial, space)), n_trials=stages * population)
-    scores = np.array([trial.value for trial in study.trials]).reshape(stages, population)
+    space, population_size, stages = SearchSpace(5, OPERATORS[:2]), 20, 12
+    study = new_study(A2LSSampler(population_size, seed=0, mode=mode, space=space))
+    study.optimize(lambda trial: closeness(suggest_loss(trial, space)), n_trials=stages * population_size)
+    scores = np.array([trial.value for trial in study.trials]).reshape(stages, population_size)
     at_random = new_study(RandomSampler(seed=0))
-    at_random.optimize(lambda trial: closeness(suggest_loss(trial, space)), n_trials=stages * population)
+    at_random.optimize(lambda trial: closeness(suggest_loss(trial, space)), n_trials=stages * population_size)
     random_scores = np.array([trial.value for trial in at_random.trials])
     best_possible = closeness(HIDDEN)
     # One in five candidates is random to the end, so the median tells more than the mean.

@@ -1,6 +1,5 @@
 """Optuna's own test suite for samplers."""
 
-import optuna
 import pytest
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
@@ -12,11 +11,6 @@ from a2ls.search import A2LSSampler
 
 # Small, so that stages turn over within a test.
 POPULATION = 4
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class TestGenerational(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):

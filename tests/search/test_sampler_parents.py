@@ -9,7 +9,7 @@ from optuna.trial import create_trial
 from sampler_studies import TINY, TRIALS, independent_ranking, losses, new_study, objective, proposals, undisturbed
 
 from a2ls.search import A2LSSampler, SearchSpace, suggest_loss
-from a2ls.search._encoding import distributions, loss_of, parameters_of
+from a2ls.search._search_space import distributions, loss_of, parameters_of
 from a2ls.space import Loss
 
 
@@ -33,18 +33,20 @@ def uneven(trial):
 @pytest.mark.parametrize(("direction", "sign"), [("maximize", 1), ("minimize", -1)])
 @pytest.mark.parametrize("evaluate", [objective, uneven])
 def test_a_stage_is_bred_from_the_best_quarter_of_the_stage_before(direction, sign, evaluate):
-    population = 16
-    study = new_study(A2LSSampler(population, seed=0), direction=direction)
-    study.optimize(evaluate, n_trials=5 * population, catch=(RuntimeError,))
+    population_size = 16
+    study = new_study(A2LSSampler(population_size, seed=0), direction=direction)
+    study.optimize(evaluate, n_trials=5 * population_size, catch=(RuntimeError,))
     used = set()
     for stage in range(1, 5):
-        before = study.trials[(stage - 1) * population : stage * population]
-        best = independent_ranking(before, sign)[: population // 4]
-        parents = [set(proposal["parents"]) for proposal in proposals(study)[stage * population :][:population]]
+        before = study.trials[(stage - 1) * population_size : stage * population_size]
+        best = independent_ranking(before, sign)[: population_size // 4]
+        parents = [
+            set(proposal["parents"]) for proposal in proposals(study)[stage * population_size :][:population_size]
+        ]
         assert set().union(*parents) <= set(best)
         used |= set().union(*parents)
     assert len(used) > 4  # And not from the first of them alone.
-    assert not any(proposal["parents"] for proposal in proposals(study)[:population])
+    assert not any(proposal["parents"] for proposal in proposals(study)[:population_size])
 
 
 def test_survivors_is_the_share_that_breeds():
@@ -109,21 +111,23 @@ def run_whose_first_stages_fail(sampler, stages):
 
     def evaluate(trial):
         score = objective(trial)
-        if trial.number < stages * sampler.population:
+        if trial.number < stages * sampler.population_size:
             raise RuntimeError("failed")
         return score
 
-    study.optimize(evaluate, n_trials=(stages + 2) * sampler.population, catch=(RuntimeError,))
+    study.optimize(evaluate, n_trials=(stages + 2) * sampler.population_size, catch=(RuntimeError,))
     return study
 
 
 def test_a_stage_in_which_everything_failed_is_followed_by_a_fresh_first_population():
-    population = 12
-    study = run_whose_first_stages_fail(A2LSSampler(population, seed=0), 2)
+    population_size = 12
+    study = run_whose_first_stages_fail(A2LSSampler(population_size, seed=0), 2)
     for stage in range(3):
-        origins = Counter(proposal["origin"] for proposal in proposals(study)[stage * population :][:population])
+        origins = Counter(
+            proposal["origin"] for proposal in proposals(study)[stage * population_size :][:population_size]
+        )
         assert origins == {"random": 9, "forward-dynamics-prior": 2, "reward-prediction-prior": 1}
-    assert any(proposal["parents"] for proposal in proposals(study)[3 * population :])
+    assert any(proposal["parents"] for proposal in proposals(study)[3 * population_size :])
     assert len(set(losses(study))) == len(losses(study))
 
 

@@ -12,8 +12,8 @@ from optuna.trial import Trial, TrialState
 from sampler_studies import POPULATION, TINY, TRIALS, losses, new_study, objective, undisturbed
 
 from a2ls.search import A2LSSampler, suggest_loss
-from a2ls.search._encoding import loss_of, parameters_of
 from a2ls.search._population import Shares
+from a2ls.search._search_space import loss_of, parameters_of
 from a2ls.space import Loss
 
 

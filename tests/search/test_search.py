@@ -5,10 +5,11 @@ import pytest
 from optuna.trial import TrialState
 
 from a2ls import BadInput
-from a2ls.search import Budget, Evaluated, LocalEngine, SearchConfig, SearchFolder, search, search_preset
+from a2ls.engine import Evaluated, LocalEngine
+from a2ls.search import Budget, SearchConfig, SearchFolder, search, search_preset
 from a2ls.space import OPERATORS, Loss
 from a2ls.training import loss_text, train
-from instant_engine import InstantEngine, made_up_score
+from helpers.engines import InstantEngine, made_up_score
 
 
 def proposals(folder):
@@ -36,14 +37,14 @@ def new_search(tmp_path, tiny_search):
 
 
 def test_the_trainings_of_a_search_are_those_of_train(new_search, tiny_training):
-    folder = new_search(population=2, stages=1)
+    folder = new_search(population_size=2, stages=1)
     folder.run(workers=2)
-    rows = [*folder.candidates(), *folder.baselines()]
-    assert [row.state for row in rows] == ["finished"] * 3
-    for row in rows:
-        assert row.curve == train(tiny_training, row.loss, row.seed)
-        assert row.score == row.curve.aulc
-        assert row.seconds > 0
+    records = [*folder.candidates(), *folder.baselines()]
+    assert [record.state for record in records] == ["finished"] * 3
+    for record in records:
+        assert record.curve == train(tiny_training, record.loss, record.seed)
+        assert record.score == record.curve.aulc
+        assert record.seconds > 0
     assert folder.baselines()[0].label == "sac"
     assert folder.baselines()[0].loss is None
     assert folder.seconds_spent() > 0
@@ -51,7 +52,7 @@ def test_the_trainings_of_a_search_are_those_of_train(new_search, tiny_training)
 
 @pytest.mark.parametrize("workers", [2, 3, 8])
 def test_the_number_of_workers_changes_nothing(workers, new_search):
-    alone, together = new_search(population=5, stages=4), new_search(population=5, stages=4)
+    alone, together = new_search(population_size=5, stages=4), new_search(population_size=5, stages=4)
     alone.run(InstantEngine(1))
     together.run(InstantEngine(workers))
     assert proposals(alone) == proposals(together)
@@ -88,7 +89,7 @@ def test_a_trial_whose_process_died_while_it_began_is_taken_up(new_search):
 
 
 def test_a_stage_is_bred_from_the_best_quarter_of_the_one_before(new_search):
-    folder = new_search(population=8, stages=3)
+    folder = new_search(population_size=8, stages=3)
     folder.run(InstantEngine(3))
     by_stage = {stage: [c for c in folder.candidates() if c.stage == stage] for stage in (1, 2, 3)}
     for stage in (2, 3):
@@ -136,7 +137,7 @@ def test_a_candidate_that_fails_once_is_not_lost(new_search):
 def test_a_failing_baseline_does_not_end_the_search(new_search):
     folder = new_search()
     folder.run(InstantEngine(1, score=lambda job: made_up_score(job) if job.training.loss else RuntimeError("no")))
-    assert [row.state for row in folder.baselines()] == ["failed"]
+    assert [record.state for record in folder.baselines()] == ["failed"]
     assert all(c.state == "finished" for c in folder.candidates())
 
 
@@ -184,7 +185,7 @@ def test_a_pruned_candidate_counts_and_ranks_below_the_finished_ones(new_search)
     def score(job):
         return 1000.0 if job.key.number == 0 else made_up_score(job)
 
-    folder = new_search(pruner="threshold:upper=400", baselines=(), population=4)
+    folder = new_search(pruner="threshold:upper=400", baselines=(), population_size=4)
     folder.run(InstantEngine(1, score=score))
     first, *others = folder.candidates()
     assert first.state == "pruned"
@@ -196,14 +197,14 @@ def test_a_pruned_candidate_counts_and_ranks_below_the_finished_ones(new_search)
 
 @pytest.mark.parametrize("pruner", ["median", "hyperband", "successive-halving", "percentile:percentile=50.0"])
 def test_every_pruner_works_by_its_name(pruner, new_search):
-    folder = new_search(pruner=pruner, population=6)
+    folder = new_search(pruner=pruner, population_size=6)
     folder.run(InstantEngine(2))
     assert len(folder.candidates()) == 12
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2"])
 def test_other_samplers_search_the_same_space(sampler, new_search):
-    folder = new_search(sampler=sampler, population=4, stages=3, baselines=())
+    folder = new_search(sampler=sampler, population_size=4, stages=3, baselines=())
     folder.run(InstantEngine(2))
     candidates = folder.candidates()
     assert len(candidates) == 12
@@ -212,7 +213,7 @@ def test_other_samplers_search_the_same_space(sampler, new_search):
 
 
 def test_the_whole_space_has_all_operators(new_search):
-    folder = new_search(operators=("all",), population=30, stages=2)
+    folder = new_search(operators=("all",), population_size=30, stages=2)
     folder.run(InstantEngine(4))
     assert {c.loss.operator for c in folder.candidates()} == set(OPERATORS)
 
@@ -220,7 +221,7 @@ def test_the_whole_space_has_all_operators(new_search):
 def test_repeated_losses_are_not_trained_twice(new_search, monkeypatch):
     # As if no other child could be drawn: more than a third of all replacements change nothing.
     monkeypatch.setattr("a2ls.search._population.REDRAWS", 0)
-    folder, alone = (new_search(population=12, stages=4, baselines=()) for _ in range(2))
+    folder, alone = (new_search(population_size=12, stages=4, baselines=()) for _ in range(2))
     engine = InstantEngine(4)
     folder.run(engine)
     candidates = folder.candidates()
@@ -237,7 +238,7 @@ def test_repeated_losses_are_not_trained_twice(new_search, monkeypatch):
 
 
 def test_the_faithful_search_trains_repeated_losses_with_another_seed(new_search):
-    folder = new_search(repeats="retrain", population=10, stages=4, baselines=())
+    folder = new_search(repeats="retrain", population_size=10, stages=4, baselines=())
     folder.run(InstantEngine(3))
     seen = {}
     repeated = False
@@ -251,12 +252,12 @@ def test_the_faithful_search_trains_repeated_losses_with_another_seed(new_search
 
 def test_steady_mode_never_waits(new_search):
     """With as many workers as candidates, every worker has a job at once."""
-    folder = new_search(mode="steady", population=4, stages=4, baselines=())
+    folder = new_search(mode="steady", population_size=4, stages=4, baselines=())
     engine = InstantEngine(16)
     folder.run(engine)
     assert len(folder.candidates()) == 16
     busiest = InstantEngine(16)
-    generational = new_search(population=4, stages=4, baselines=())
+    generational = new_search(population_size=4, stages=4, baselines=())
     generational.run(busiest)
     assert engine.most_at_once == 16
     assert busiest.most_at_once == 4
@@ -291,7 +292,7 @@ def test_two_processes_do_not_work_in_one_folder(new_search):
 
 
 def test_search_returns_the_study_and_goes_on_with_its_own_folder_only(tmp_path, tiny_search):
-    config = replace(tiny_search, population=1, stages=1, baselines=())
+    config = replace(tiny_search, population_size=1, stages=1, baselines=())
     study = search(config, tmp_path / "search")
     assert [trial.state for trial in study.trials] == [TrialState.COMPLETE]
     assert search(config, tmp_path / "search").trials == study.trials
@@ -301,7 +302,7 @@ def test_search_returns_the_study_and_goes_on_with_its_own_folder_only(tmp_path,
 
 def test_the_presets_are_those_of_the_paper_and_smaller_ones():
     paper = search_preset("paper-vector", "hopper-hop")
-    assert (paper.population, paper.repeats, paper.survivors, paper.operators) == (100, "retrain", 0.25, ("mse",))
+    assert (paper.population_size, paper.repeats, paper.survivors, paper.operators) == (100, "retrain", 0.25, ("mse",))
     assert (paper.training.steps, paper.training.evaluations, paper.training.agent.hidden) == (1_500_000, 5, 1024)
     assert search_preset("paper-vector", "cheetah-run").training.steps == 500_000
     assert search_preset("quick").candidates < search_preset("laptop").candidates < paper.candidates
@@ -310,7 +311,7 @@ def test_the_presets_are_those_of_the_paper_and_smaller_ones():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"population": 0}, "population is 0"),
+        ({"population_size": 0}, "population_size is 0"),
         ({"survivors": 0.0}, "survivors is 0.0"),
         ({"baselines": ("sca",)}, "did you mean sac"),
         ({"operators": ("mze",)}, "did you mean"),

@@ -71,24 +71,26 @@ def wait_until(holds):
 def results(path):
     """All that a search found; neither its times nor how often a worker was killed."""
     folder = SearchFolder.open(path)
-    rows = [*folder.candidates(), *folder.baselines()]
-    return [(row.number, row.label, row.seed, row.state, row.curve, *ancestry(row)) for row in rows]
+    records = [*folder.candidates(), *folder.baselines()]
+    return [
+        (record.number, record.label, record.seed, record.state, record.curve, *ancestry(record)) for record in records
+    ]
 
 
-def ancestry(row):
-    return (row.stage, row.origin, row.parents) if hasattr(row, "stage") else ()
+def ancestry(record):
+    return (record.stage, record.origin, record.parents) if hasattr(record, "stage") else ()
 
 
 def undisturbed(config, path):
     """What the same search finds without a kill, and how long it takes."""
     started = time.monotonic()
     SearchFolder.create(path, config).run(workers=2)
-    assert all(row[3] == "finished" for row in results(path))
+    assert all(record[3] == "finished" for record in results(path))
     return results(path), time.monotonic() - started
 
 
 def test_a_search_survives_a_kill_of_a_worker_and_then_of_the_main_process(tiny_search, tmp_path):
-    config = replace(tiny_search, population=3, training=replace(tiny_search.training, steps=1200))
+    config = replace(tiny_search, population_size=3, training=replace(tiny_search.training, steps=1200))
     expected, seconds = undisturbed(config, tmp_path / "undisturbed")
     path = tmp_path / "search"
     SearchFolder.create(path, config)
@@ -96,16 +98,16 @@ def test_a_search_survives_a_kill_of_a_worker_and_then_of_the_main_process(tiny_
     first.wait_for_workers()
     time.sleep(0.3 * seconds)
     first.kill_worker(random.Random(0))
-    wait_until(lambda: any(row[3] == "finished" for row in results(path)))
+    wait_until(lambda: any(record[3] == "finished" for record in results(path)))
     first.kill_main()
-    told = [row for row in results(path) if row[3] == "finished"]
+    told = [record for record in results(path) if record[3] == "finished"]
     assert len(told) < len(expected)
 
     second = RunningSearch(path)
     assert second.process.wait(PATIENCE_SECONDS) == 0
     assert results(path) == expected
     assert set(told) <= set(results(path))
-    reasons = [reason for row in SearchFolder.open(path).candidates() for reason in row.reasons]
+    reasons = [reason for record in SearchFolder.open(path).candidates() for reason in record.reasons]
     assert reasons == [] or "SIGKILL" in reasons[0]
     assert list((path / "checkpoints").iterdir()) == []
 

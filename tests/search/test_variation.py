@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, chi2_contingency, chisquare
 
-from a2ls.search._space import SearchSpace
+from a2ls.search._search_space import SearchSpace
 from a2ls.search._variation import (
     crossover,
     flipped,

@@ -29,14 +29,10 @@ def test_json_needs_nothing_but_the_loss_and_no_suffix(folder):
     assert describe("mine") == "read from mine"
 
 
-@pytest.mark.parametrize("text", ["s1 a1 -> r0 s2", "  s1 a1 -> r0 s2\n\n", "{s_{t+1}, a_{t+1}} -> {r_t, s_{t+2}}"])
-def test_a_text_file_with_a_loss(folder, text):
-    (folder / "loss.txt").write_text(text)
-    assert find_loss("loss.txt") == LOSS
-
-
-def test_a_byte_order_mark_does_not_matter(folder):
-    (folder / "loss.txt").write_text(WINNER["loss"], encoding="utf-8-sig")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("text", ["  s1 a1 -> r0 s2\n\n", "{s_{t+1}, a_{t+1}} -> {r_t, s_{t+2}}"])
+def test_a_text_file_with_a_loss(folder, text, encoding):
+    (folder / "loss.txt").write_text(text, encoding=encoding)
     assert find_loss("loss.txt") == LOSS
 
 
@@ -50,10 +46,8 @@ def test_names_and_text_forms_win_over_files(folder):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", "{", "a.json is not valid JSON"),
         ("a.json", "s0 -> s1", "a.json is not valid JSON"),
         ("a.json", "[1]", "a.json holds no JSON object"),
-        ("a.json", '{"los": "s0 -> s1"}', 'a.json has no loss: a key "loss"'),
         ("a.json", '{"loss": 3}', 'a.json has no loss: a key "loss"'),
         ("a.json", '{"loss": "a0 -> s1"}', "a.json: 'a0 -> s1' is not a valid loss: the source has no state"),
         ("a.json", '{"loss": "a2-winner"}', "a.json: 'a2-winner' is not a valid loss"),
@@ -69,9 +63,6 @@ def test_a_file_without_a_loss_is_refused_by_name(folder, name, content, message
         find_loss(name)
     assert message in str(caught.value)
     assert isinstance(caught.value, BadInput)
-
-
-def test_a_file_that_is_no_text(folder):
     (folder / "a.bin").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(BadLossFile, match=r"a\.bin is not a text file"):
         find_loss("a.bin")

@@ -1,6 +1,7 @@
-"""`Checkpoint`: a training goes on from its file as if it had never ended."""
+"""`Checkpoint` and `CheckpointedRun`: a training goes on from its file as if it had never ended."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -8,16 +9,16 @@ import torch
 from a2ls.agents import SACConfig
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import Checkpoint, TrainConfig, Training, train
+from a2ls.training import Checkpoint, CheckpointedRun, TrainConfig, Training, train
 
 LOSS = named_loss("a2-winner")
 CONFIG = TrainConfig(
-    environment=EnvironmentConfig(env="a2ls_toy_envs:Toy/TimeLimited-v0", action_repeat=1),
+    environment=EnvironmentConfig(env="helpers.toy_envs:Toy/TimeLimited-v0", action_repeat=1),
     agent=SACConfig(hidden=8, predictor_hidden=8),
     steps=60,
     evaluations=3,
     evaluation_episodes=1,
-    initial_steps=20,
+    learning_starts=20,
     batch_size=8,
 )
 
@@ -50,6 +51,35 @@ def test_a_restored_training_goes_on_to_the_same_networks_and_curve(checkpoint):
     for one, two in zip(restored.agent.parameters(), whole.agent.parameters(), strict=True):
         assert torch.equal(one, two)
     restored.close()
+
+
+def test_a_run_that_was_broken_off_goes_on_from_its_last_save(checkpoint, monkeypatch):
+    monkeypatch.setattr("a2ls.training._run_folder._MOST_TIME_SAVING", math.inf)
+
+    def break_off(training):
+        if training.step == 50:
+            raise KeyboardInterrupt
+
+    first, second = (Training(CONFIG, LOSS, seed=0) for _ in range(2))
+    with pytest.raises(KeyboardInterrupt):
+        CheckpointedRun(first, checkpoint, 0.0).to_the_end(on_step=break_off, on_evaluation=lambda _: None)
+    run, points = CheckpointedRun(second, checkpoint, 0.0), []
+    assert 40 <= second.step < 50
+    run.to_the_end(on_step=lambda _: None, on_evaluation=points.append)
+    assert second.curve == train(CONFIG, LOSS, seed=0)
+    assert tuple(points) == second.curve.points[2:]
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_the_time_of_earlier_processes_counts_if_it_was_saved(saves, checkpoint):
+    trained_until(40, checkpoint)
+    training = Training(CONFIG, LOSS, seed=0)
+    run = CheckpointedRun(training, checkpoint if saves else None, 0.0)
+    assert training.step == (42 if saves else 0)
+    assert 0 < run.seconds - 1.5 * saves < 1.5
+    training.close()
 
 
 def test_without_a_file_nothing_is_restored(checkpoint):

@@ -3,21 +3,17 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from a2ls.training import Curve, CurvePoint
+from helpers.trainings import bits
 
 returns = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=12).map(tuple)
 points = st.builds(CurvePoint, st.integers(0, 10**9), returns)
 curves = st.lists(points, max_size=6).map(lambda items: Curve(tuple(items)))
 
 
-def bits(curve):
-    return [(point.step, [value.hex() for value in point.returns]) for point in curve.points]
-
-
-@settings(deadline=None)
 @given(curves)
 def test_csv_restores_the_curve_bit_for_bit(curve):
     assert bits(Curve.from_csv(curve.to_csv())) == bits(curve)

@@ -1,14 +1,6 @@
 """Seeds of the parts of a run."""
 
-from a2ls.training._seeds import (
-    AGENT,
-    EVALUATION_EPISODE,
-    EXPLORATION,
-    REPLAY,
-    TRAINING_EPISODE,
-    VIDEO,
-    derived_seed,
-)
+from a2ls.training._seeds import AGENT, EVALUATION_EPISODE, EXPLORATION, REPLAY, TRAINING_EPISODE, VIDEO, derived_seed
 
 
 def test_the_seeds_of_runs_and_their_parts_are_all_different():

@@ -1,4 +1,4 @@
-"""An agent for discrete actions, from the environment through the replay memory to the loss and back."""
+"""An agent for discrete actions, from the environment through the replay buffer to the loss and back."""
 
 import dataclasses
 import warnings
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from a2ls._errors import BadInput
-from a2ls.agents import Agent, AgentConfig, AgentSpec, _config, optimizer_step, register_agent
+from a2ls.agents import Agent, AgentConfig, AgentSpec, optimizer_step, register_agent
 from a2ls.auxiliary import AuxiliaryLoss, make_encoder
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import Loss
@@ -60,14 +60,13 @@ class DQN(Agent):
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    monkeypatch.setattr(_config, "_AGENTS", dict(_config._AGENTS))
+def _registered(_registries_as_they_were):
     register_agent(AgentSpec("dqn", DQNConfig, lambda: DQN, discrete=True))
 
 
 def trained(**settings):
     config = TrainConfig(CARTPOLE, DQNConfig(), "dqn", steps=300, evaluations=2, evaluation_episodes=2)
-    config = dataclasses.replace(config, initial_steps=100, batch_size=16, **settings)
+    config = dataclasses.replace(config, learning_starts=100, batch_size=16, **settings)
     training = Training(config, LOSS, seed=0)
     training.run()
     training.close()
@@ -78,7 +77,7 @@ def test_an_agent_for_discrete_actions_is_trained_with_a_loss():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # Its update is recorded.
         one = trained()
-    stored = one.replay.state_dict()["actions"]
+    stored = one.replay_buffer.state_dict()["actions"]
     assert (stored.dtype, stored.shape, set(stored.tolist())) == (torch.int64, (300,), {0, 1})
     assert np.isfinite(list(one.metrics.values())).all()
     assert one.metrics.keys() == {"critic_loss", "auxiliary_loss"}

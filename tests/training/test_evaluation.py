@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from a2ls.envs import EnvironmentConfig, make_env
-from a2ls.training._evaluation import evaluate
+from a2ls.training._trainer import evaluate
 
 
 class Walk:
@@ -50,20 +49,6 @@ def test_side_by_side_is_one_by_one_although_lengths_differ():
     assert calls == [6] * 5 + [4] * 2 + [2] * 2  # one call a step of the longest, for those that still run
     assert returns == one_by_one(policy, Walk, seeds)
     assert len(set(returns)) == len(seeds)
-
-
-def test_side_by_side_is_one_by_one_in_a_real_environment():
-    def policy(observations):
-        # Not a matrix product, whose rounding depends on the number of rows.
-        return np.clip(-2 * observations[:, 1:2] - 0.3 * observations[:, 2:3], -1, 1)
-
-    def make():
-        return make_env(EnvironmentConfig(env="Pendulum-v1", action_repeat=8))
-
-    seeds = [3, 1, 2]
-    returns = evaluate(policy, [make() for _ in seeds], seeds)
-    assert returns == one_by_one(policy, make, seeds)
-    assert evaluate(policy, [make()], [1]) == (returns[1],)
 
 
 def test_a_seed_for_every_environment():

@@ -1,16 +1,16 @@
 import resource
-import subprocess
 import sys
 
 import pytest
 import torch
 
 from a2ls.training import prepare_process
+from helpers.processes import run_python
 
 CHURN = """
 import resource, torch
 from a2ls.training import prepare_process
-{prepare}
+prepare_process()
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):
@@ -22,17 +22,10 @@ print(faults())
 """
 
 
-def faults(prepare):
-    done = subprocess.run(
-        [sys.executable, "-c", CHURN.format(prepare=prepare)], capture_output=True, text=True, check=True
-    )
-    return int(done.stdout)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the allocator of glibc")
 def test_freed_memory_is_kept():
     pages = 20 * 8 * 4 * 2**20 / resource.getpagesize()
-    assert faults("prepare_process()") < 0.02 * pages
+    assert int(run_python(CHURN)) < 0.02 * pages
 
 
 def test_threads_are_set():

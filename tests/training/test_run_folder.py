@@ -12,19 +12,10 @@ import pytest
 
 from a2ls import BadInput
 from a2ls.agents import SACConfig
+from a2ls.cli.commands.train import train_in_view
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import (
-    Diverged,
-    NotARun,
-    RunFolder,
-    TrainConfig,
-    TrainJob,
-    preset,
-    read_job,
-    run_in_folder,
-    train,
-)
+from a2ls.training import Diverged, NotARun, RunFolder, TrainConfig, TrainJob, preset, read_job, run_in_folder, train
 
 SMALL = TrainConfig(
     environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=2),
@@ -32,7 +23,7 @@ SMALL = TrainConfig(
     steps=4_000,
     evaluations=5,
     evaluation_episodes=2,
-    initial_steps=100,
+    learning_starts=100,
     batch_size=32,
 )
 JOB = TrainJob(SMALL, named_loss("a2-winner"), seed=3)
@@ -102,8 +93,22 @@ def test_a_finished_run_holds_what_train_returns(tmp_path):
     assert (folder.curve.read_bytes(), folder.result.read_bytes()) == before
 
 
+def test_the_settings_of_a_run_are_read_once(tmp_path, monkeypatch):
+    reads = []
+
+    def counted(path):
+        reads.append(path)
+        return read_job(path)
+
+    monkeypatch.setattr("a2ls.training._run_folder.read_job", counted)
+    folder = RunFolder.create(tmp_path / "run", replace(JOB, config=replace(SMALL, steps=400, evaluations=2)))
+    train_in_view(folder)
+    assert folder.read_result().state == "finished"
+    assert reads == [folder.config]
+
+
 def test_a_diverged_run_keeps_its_curve_and_its_reason(tmp_path):
-    config = replace(SMALL, agent=SACConfig(hidden=32, learning_rate=1e30), steps=1_000, initial_steps=250)
+    config = replace(SMALL, agent=SACConfig(hidden=32, lr=1e30), steps=1_000, learning_starts=250)
     folder = RunFolder.create(tmp_path / "run", replace(JOB, config=config))
     with pytest.raises(Diverged, match="the run diverged at step"):
         run_in_folder(folder)

@@ -1,95 +1,48 @@
 """`train` and `Training`: what is repeatable, when it evaluates, and how it ends."""
 
 import dataclasses
-import io
 
 import numpy as np
 import pytest
 import torch
 
 from a2ls.agents import SACConfig
-from a2ls.envs import EnvironmentConfig
 from a2ls.space import Loss, named_loss
-from a2ls.training import Curve, CurvePoint, Diverged, SequenceNeeds, TrainConfig, Training, train
+from a2ls.training import Curve, CurvePoint, Diverged, Training, train
+from helpers.trainings import COUNTER, PENDULUM, STEERED, bits
 
 WINNER = named_loss("a2-winner")
-TINY = SACConfig(hidden=32, predictor_hidden=16)
-PENDULUM = TrainConfig(
-    environment=EnvironmentConfig(env="Pendulum-v1", action_repeat=1),
-    agent=TINY,
-    steps=1200,
-    evaluations=3,
-    evaluation_episodes=2,
-    initial_steps=200,
-    batch_size=32,
-)
-# Episodes of 6 environment steps that end by a time limit; their observation is the number of the step.
-COUNTER = TrainConfig(
-    environment=EnvironmentConfig(env="a2ls_toy_envs:Toy/TimeLimited-v0", action_repeat=1),
-    agent=TINY,
-    steps=100,
-    evaluations=2,
-    evaluation_episodes=1,
-    initial_steps=20,
-    batch_size=8,
-)
 
 
-def bits(curve):
-    return [(point.step, [value.hex() for value in point.returns]) for point in curve.points]
+@pytest.fixture(scope="module", params=[PENDULUM, STEERED], ids=["vectors", "pixels"])
+def whole(request):
+    """A configuration and its curve."""
+    return request.param, train(request.param, WINNER, seed=0)
 
 
-@pytest.fixture(scope="module")
-def pendulum_curve():
-    return train(PENDULUM, WINNER, seed=0)
+def beginning(config):
+    """A training that ends at the first evaluation."""
+    return dataclasses.replace(config, steps=config.steps // config.evaluations, evaluations=1)
 
 
-def test_the_same_arguments_give_the_same_curve_bit_for_bit(pendulum_curve):
+def test_the_same_arguments_give_the_same_curve_bit_for_bit(whole):
+    config, curve = whole
     torch.manual_seed(99)  # nothing outside of the arguments counts
     np.random.seed(99)  # noqa: NPY002
-    assert bits(train(PENDULUM, WINNER, seed=0)) == bits(pendulum_curve)
+    assert bits(train(config, WINNER, seed=0)) == bits(curve)
+    assert len({point.returns for point in curve.points}) == config.evaluations
+    assert bits(train(beginning(config), WINNER, seed=0)) == bits(curve)[:1]
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(WINNER, 1), (None, 0), (named_loss("forward-dynamics"), 0)], ids=str)
-def test_another_seed_or_loss_gives_another_curve(pendulum_curve, loss, seed):
-    config = dataclasses.replace(PENDULUM, steps=400, evaluations=1)  # the first point of the curve
-    curve = train(config, loss, seed)
-    assert curve.points[0].step == 400
-    assert bits(curve) != bits(Curve(pendulum_curve.points[:1]))
-
-
-def test_a_shorter_training_is_the_beginning_of_a_longer_one(pendulum_curve):
-    curve = train(dataclasses.replace(PENDULUM, steps=400, evaluations=1), WINNER, seed=0)
-    assert bits(curve) == bits(Curve(pendulum_curve.points[:1]))
+def test_another_seed_or_loss_gives_another_curve(whole, loss, seed):
+    config, curve = whole
+    assert bits(train(config, loss, seed))[-1] != bits(curve)[-1]
 
 
 def test_losses_with_the_same_canonical_form_give_the_same_curve():
-    config = dataclasses.replace(PENDULUM, steps=500, evaluations=1)
-    curves = [train(config, Loss.parse(text), seed=3) for text in ("s0 a0 -> s1 r0", "s2 a2 -> s3 r2 @6")]
-    assert bits(curves[0]) == bits(curves[1])
-
-
-def test_a_restored_training_goes_on_to_the_same_curve(pendulum_curve):
-    saved = {}
-
-    def save(training):
-        if training.episode == 4:
-            file = saved["file"] = io.BytesIO()
-            torch.save(training.state_dict(), file)
-            saved["decisions"] = training.decisions
-
-    first = Training(PENDULUM, WINNER, seed=0)
-    first.run(on_episode=save, on_evaluation=lambda point: "stop" if point.step == 1200 else None)
-    assert bits(first.curve) == bits(pendulum_curve)
-    saved["file"].seek(0)
-    second = Training(PENDULUM, WINNER, seed=0)
-    second.load_state_dict(torch.load(saved["file"], weights_only=False))
-    assert second.decisions == saved["decisions"] == 800
-    assert bits(second.run()) == bits(pendulum_curve)
-    for one, two in zip(first.agent.parameters(), second.agent.parameters(), strict=True):
-        assert torch.equal(one, two)
-    first.close()
-    second.close()
+    one, two = (train(PENDULUM, Loss.parse(text), seed=3) for text in ("s0 a0 -> s1 r0", "s2 a2 -> s3 r2 @6"))
+    assert bits(one) == bits(two)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +65,12 @@ def test_evaluations_are_at_the_steps_asked_for(steps, repeat, evaluations, expe
 def test_random_decisions_come_first_and_then_one_update_for_each():
     training = Training(COUNTER, WINNER, seed=0)
     updates = []
-    training.run(on_decision=lambda t: updates.append((t.decisions, t.step, t.updates)))
+    training.run(on_step=lambda t: updates.append((t.agent_steps, t.step, t.updates)))
     assert updates == [(i, i, max(0, i - 20)) for i in range(1, 101)]
     assert training.finished
     assert training.episode == 100 // 6
     assert training.updates_without_sequences == 0
-    actions = training.replay.state_dict()["actions"].numpy()[:20, 0]
+    actions = training.replay_buffer.state_dict()["actions"].numpy()[:20, 0]
     assert np.abs(actions).max() > 0.7
     assert len(set(actions.tolist())) == 20
     training.close()
@@ -134,31 +87,16 @@ def test_stop_ends_the_training_at_that_evaluation():
     training = Training(config, None, seed=0)
     curve = training.run(on_evaluation=stop_at_the_second)
     assert [point.step for point in curve.points] == [20, 40]
-    assert (training.decisions, training.finished) == (40, False)
-    training.close()
-
-
-def test_a_stopped_training_that_is_taken_up_again_never_joins_two_episodes():
-    # Stopped in the middle of an episode: what follows starts a new one.
-    config = dataclasses.replace(COUNTER, evaluations=5)
-    training = Training(config, None, seed=0)
-    training.run(on_evaluation=lambda _: "stop")
-    assert training.decisions % 6 != 0
-    training.run()
-    needs = SequenceNeeds(Loss.parse("s0 -> s1 s2 s3"))
-    states = training.replay.sample_sequences(500, needs, np.random.default_rng(0)).states
-    assert set((states[3] - states[1])[:, 0].tolist()) == {2.0}
-    assert set((states[2] - states[1])[:, 0].tolist()) == {1.0}
-    assert [point.step for point in training.curve.points] == [20, 40, 60, 80, 100]
+    assert (training.agent_steps, training.finished) == (40, False)
     training.close()
 
 
 @pytest.mark.parametrize(("env", "at_the_end"), [("TimeLimited", {1.0}), ("Counter", {0.0})])
 def test_a_time_limit_is_bootstrapped_through_and_an_end_is_not(env, at_the_end):
-    environment = EnvironmentConfig(env=f"a2ls_toy_envs:Toy/{env}-v0", action_repeat=1)
-    training = Training(dataclasses.replace(COUNTER, environment=environment, initial_steps=100), None, seed=0)
+    environment = dataclasses.replace(COUNTER.environment, env=f"helpers.toy_envs:Toy/{env}-v0")
+    training = Training(dataclasses.replace(COUNTER, environment=environment, learning_starts=100), None, seed=0)
     training.run()
-    batch = training.replay.sample_transitions(500, np.random.default_rng(0))
+    batch = training.replay_buffer.sample_transitions(500, np.random.default_rng(0))
     last = batch.next_obs[:, 0] == 6
     assert set(batch.continues[last].tolist()) == at_the_end
     assert set(batch.continues[~last].tolist()) == {1.0}
@@ -190,11 +128,15 @@ def test_the_number_of_evaluation_episodes_changes_nothing_else():
     assert all(torch.equal(a, b) for a, b in zip(*states, strict=True))
 
 
+def test_every_evaluation_episode_has_a_seed_of_its_own():
+    # An agent that does not learn, and so acts alike in all of them.
+    config = dataclasses.replace(PENDULUM, evaluation_episodes=2, learning_starts=PENDULUM.agent_steps)
+    assert len({value for point in train(config, None, seed=0).points for value in point.returns}) == 4
+
+
 def test_a_run_that_diverges_says_what_is_not_finite_and_keeps_its_curve():
-    config = dataclasses.replace(COUNTER, agent=dataclasses.replace(TINY, learning_rate=1e20), evaluations=10)
-    with pytest.raises(
-        Diverged, match=r"diverged at step \d+: .*action is not finite \(.*(critic|actor)_loss is (nan|inf)"
-    ) as caught:
+    config = dataclasses.replace(COUNTER, agent=SACConfig(hidden=8, lr=1e20), evaluations=10)
+    with pytest.raises(Diverged, match=r"action is not finite \(.*(critic|actor)_loss is (nan|inf)") as caught:
         train(config, WINNER, seed=0)
     assert 20 < caught.value.step < 30
     # The evaluations at 10 and 20 were before learning began.
@@ -216,5 +158,5 @@ def test_the_policy_is_the_deterministic_one_that_is_evaluated():
 def test_a_fresh_training_has_an_empty_curve():
     training = Training(COUNTER, None, seed=0)
     assert (training.curve, training.step, training.finished, training.metrics) == (Curve(), 0, False, {})
-    assert len(training.replay) == 0
+    assert len(training.replay_buffer) == 0
     training.close()

@@ -9,13 +9,14 @@ from gymnasium.spaces import Box
 from hypothesis import given
 from hypothesis import strategies as st
 
+from a2ls.agents import SAC
 from a2ls.envs import EnvironmentConfig
+from a2ls.space import named_loss
 from a2ls.training import TrainConfig, preset, preset_for, require_trainable
+from helpers.trainings import flat
 
 
-@pytest.mark.parametrize(
-    "name", ["evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity"]
-)
+@pytest.mark.parametrize("name", ["evaluations", "evaluation_episodes", "learning_starts", "batch_size", "buffer_size"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_a_number_below_one_is_refused_with_its_name_and_value(name, value):
     with pytest.raises(ValueError, match=f"^{name} is {value}, but must be at least 1$"):
@@ -24,9 +25,11 @@ def test_a_number_below_one_is_refused_with_its_name_and_value(name, value):
 
 @pytest.mark.parametrize("steps", [-5, 0, 19])
 def test_fewer_decisions_than_evaluations_are_refused(steps):
-    with pytest.raises(ValueError, match=rf"steps is {steps}, which is -?\d+ decisions .* repeat of 4: too few for 5"):
+    with pytest.raises(
+        ValueError, match=rf"steps is {steps}, which is -?\d+ agent steps .* repeat of 4: too few for 5"
+    ):
         TrainConfig(steps=steps)
-    assert TrainConfig(steps=20).decisions == 5
+    assert TrainConfig(steps=20).agent_steps == 5
 
 
 def test_a_device_that_is_not_there_is_refused():
@@ -38,72 +41,120 @@ def test_a_device_that_is_not_there_is_refused():
 
 
 @given(st.integers(1, 5000), st.integers(1, 60), st.integers(1, 8))
-def test_evaluations_are_evenly_spaced_and_the_last_is_at_the_end(decisions, evaluations, repeat):
-    if decisions < evaluations:
+def test_evaluations_are_evenly_spaced_and_the_last_is_at_the_end(agent_steps, evaluations, repeat):
+    if agent_steps < evaluations:
         return
     config = TrainConfig(
         environment=EnvironmentConfig(action_repeat=repeat),
-        steps=decisions * repeat + repeat - 1,
+        steps=agent_steps * repeat + repeat - 1,
         evaluations=evaluations,
     )
-    at = (0, *config.evaluation_decisions())
+    at = (0, *config.evaluation_agent_steps())
     assert len(at) == evaluations + 1
-    assert at[-1] == config.decisions == decisions
+    assert at[-1] == config.agent_steps == agent_steps
     gaps = [b - a for a, b in itertools.pairwise(at)]
     assert min(gaps) >= 1
     assert max(gaps) - min(gaps) <= 1
 
 
-# The paper's table of hyper-parameters for vectors, line by line, with the lengths of its search (appendix D.5).
-PAPER_TABLE = {
-    "replay_capacity": 100_000,
-    "initial_steps": 1000,
-    "environment.action_repeat": 4,
+# The paper's tables of hyper-parameters: the lines with one value for all tasks, and what the published code adds.
+BOTH = {
+    "buffer_size": 100_000,
+    "learning_starts": 1000,
     "agent.hidden": 1024,
     "agent.predictor_hidden": 256,
+    "agent.predictor": "paper",
+    "evaluations": 5,
     "evaluation_episodes": 10,
-    "agent.temperature_learning_rate": 1e-4,
-    "batch_size": 512,
+    "agent.alpha_lr": 1e-4,
     "agent.auxiliary_weight": 1.0,
     "agent.critic_tau": 0.01,
+    "agent.encoder_tau": 0.05,
+    "agent.actor_every": 2,
     "agent.target_every": 2,
+    "agent.gamma": 0.99,
+    "agent.initial_alpha": 0.1,
+}
+VECTORS = BOTH | {
+    "environment.pixels": False,
+    "environment.hidden_share": 0,
+    "environment.action_repeat": 4,
+    "batch_size": 512,
     "agent.encoder": "dense",
     "agent.encoder_layers": 1,
-    "agent.encoder_tau": 0.05,
-    "agent.discount": 0.99,
-    "agent.initial_temperature": 0.1,
-    "agent.predictor": "paper",
-    "agent.actor_every": 2,
-    "evaluations": 5,
+}
+IMAGES = BOTH | {
+    "environment.pixels": True,
+    "environment.shadows": True,
+    "environment.frame_size": 100,
+    "environment.frames": 3,
+    "agent.augmentation": "crop",
+    "agent.augmented_views": 1,
+    "agent.image_size": 84,
+    "agent.encoder": "conv",
+    "agent.encoder_layers": 4,
+    "agent.filters": 32,
+    "agent.actor_encoder": "shared",
+}
+# Of images, by task: action repeat; and in the final evaluation actor and critic, encoder, sequences in a batch.
+IMAGE_TASKS = {
+    "cheetah-run": (4, 2e-4, 3e-3, 256),
+    "finger-spin": (2, 1e-3, 3e-3, 256),
+    "walker-walk": (2, 1e-3, 3e-3, 128),
+    "cartpole-swingup": (8, 1e-3, 1e-3, 512),
+    "reacher-easy": (4, 1e-3, 1e-3, 512),
 }
 
 
+def check_paper(config, numbers, every):
+    """That a configuration has these numbers, and an evaluation after every so many steps."""
+    values = flat(config)
+    assert {name: values[name] for name in numbers} == numbers
+    repeat = config.environment.action_repeat
+    assert [repeat * agent_step for agent_step in config.evaluation_agent_steps()] == [every * i for i in range(1, 6)]
+
+
 @pytest.mark.parametrize(
-    ("env", "rate", "points"),
-    [
-        ("cheetah-run", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
-        ("Cheetah-Run", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
-        ("dm_control/cheetah-run-v0", 2e-4, [100_000, 200_000, 300_000, 400_000, 500_000]),
-        ("hopper-hop", 1e-3, [300_000, 600_000, 900_000, 1_200_000, 1_500_000]),
-        ("quadruped-run", 1e-3, [300_000, 600_000, 900_000, 1_200_000, 1_500_000]),
-    ],
+    ("env", "rate", "every"),
+    [("cheetah-run", 2e-4, 100_000), ("hopper-hop", 1e-3, 300_000), ("quadruped-run", 1e-3, 300_000)],
 )
-def test_paper_vector_has_the_numbers_of_the_paper(env, rate, points):
-    config = preset("paper-vector", env)
-    values = dataclasses.asdict(config)
-    flat = {f"{a}.{b}": v for a in ("environment", "agent") for b, v in values[a].items()} | values
-    assert {name: flat[name] for name in PAPER_TABLE} == PAPER_TABLE
-    assert config.agent.learning_rate == rate
-    assert config.agent.encoder_learning_rate == 2 * rate
-    assert [4 * decision for decision in config.evaluation_decisions()] == points
-    assert config.environment.env == env
-    assert config.environment.hidden_share == 0
+def test_paper_vector_has_the_numbers_of_the_paper(env, rate, every):
+    # The encoder's is twice the paper's rate, for the two steps of the published code.
+    rates = {"agent.lr": rate, "agent.predictor_lr": rate, "agent.encoder_lr": 2 * rate}
+    check_paper(preset("paper-vector", env), {"environment.env": env, **VECTORS, **rates}, every)
+
+
+@pytest.mark.parametrize("task", IMAGE_TASKS)
+def test_paper_image_has_the_numbers_of_the_evolution_and_of_the_final_evaluation(task):
+    repeat, final_rate, final_encoder_rate, final_sequences = IMAGE_TASKS[task]
+    for name, rate, encoder_rate, batch, sequences in [
+        ("paper-image-search", 1e-3, 1e-3, 128, 128),
+        ("paper-image", final_rate, final_encoder_rate, 512, final_sequences),
+    ]:
+        config = preset(name, task)
+        rates = {"agent.lr": rate, "agent.predictor_lr": encoder_rate, "agent.encoder_lr": 2 * encoder_rate}
+        own = {"environment.env": task, "environment.action_repeat": repeat, "batch_size": batch}
+        check_paper(config, IMAGES | own | rates, 100_000)
+        assert (config.auxiliary_batch_size or config.batch_size) == sequences
+
+
+@pytest.mark.parametrize("name", ["paper-vector", "paper-image"])
+@pytest.mark.parametrize("written", ["Cheetah-Run", "dm_control/cheetah-run-v0"])
+def test_a_task_has_its_numbers_however_it_is_written(name, written):
+    config = preset(name, "cheetah-run")
+    environment = dataclasses.replace(config.environment, env=written)
+    assert preset(name, written) == dataclasses.replace(config, environment=environment)
+
+
+def rates_of(agent):
+    """The rates of critic, actor, predictor, encoder and alpha, after a look at how Adam averages."""
+    optimizers = (agent.critic_optimizer, agent.actor_optimizer, agent.auxiliary_optimizer, agent.alpha_optimizer)
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    assert [group["betas"] for group in groups] == [*[(0.9, 0.999)] * 4, (0.5, 0.999)]
+    return [group["lr"] for group in groups]
 
 
 def test_the_agent_of_the_paper_has_its_layers_and_adams():
-    from a2ls.agents import SAC
-    from a2ls.space import named_loss
-
     agent = SAC((17,), Box(-1, 1, (6,)), preset("paper-vector").agent, named_loss("a2-winner"))
     features = 17 + 40
     assert agent.encoder.feature_dim == features
@@ -111,14 +162,19 @@ def test_the_agent_of_the_paper_has_its_layers_and_adams():
         assert widths(critic) == [features + 6, 1024, 1024, 1]
     assert widths(agent.actor.net) == [features, 1024, 1024, 12]
     assert widths(agent.auxiliary.predictor)[1] == 256
-    # The encoder's is twice the paper's rate, for the two steps of the published code.
-    (critic,), (actor,), (alpha,) = (
-        optimizer.param_groups for optimizer in (agent.critic_optimizer, agent.actor_optimizer, agent.alpha_optimizer)
-    )
-    predictor, encoder = agent.auxiliary_optimizer.param_groups
-    assert [group["lr"] for group in (critic, actor, predictor, encoder, alpha)] == [2e-4, 2e-4, 2e-4, 4e-4, 1e-4]
-    assert {group["betas"] for group in (critic, actor, predictor, encoder)} == {(0.9, 0.999)}
-    assert alpha["betas"] == (0.5, 0.999)
+    assert rates_of(agent) == [2e-4, 2e-4, 2e-4, 4e-4, 1e-4]
+
+
+def test_the_image_agent_of_the_paper_has_its_layers_and_adams():
+    config = dataclasses.replace(preset("paper-image", "cheetah-run").agent, hidden=16)
+    agent = SAC((9, 100, 100), Box(-1, 1, (6,)), config, named_loss("a2-winner"))
+    layers = agent.encoder.body.layers
+    assert [tuple(layer.weight.shape) for layer in layers] == [(32, 9, 3, 3), *[(32, 32, 3, 3)] * 3]
+    assert [layer.stride for layer in layers] == [(2, 2), (1, 1), (1, 1), (1, 1)]
+    assert agent.encoder.head[0].weight.shape == (50, 35 * 35 * 32)
+    assert agent.encoder.feature_dim == 50
+    assert widths(agent.auxiliary.predictor)[1] == 256
+    assert rates_of(agent) == [2e-4, 2e-4, 3e-3, 6e-3, 1e-4]
 
 
 def widths(network):
@@ -129,13 +185,13 @@ def widths(network):
 def test_the_fast_preset():
     config = preset("fast", "walker-walk")
     assert (config.environment.env, config.environment.action_repeat) == ("walker-walk", 4)
-    assert (config.steps, config.batch_size, config.agent.hidden, config.agent.learning_rate) == (
+    assert (config.steps, config.batch_size, config.agent.hidden, config.agent.lr) == (
         40_000,
         128,
         256,
         1e-3,
     )
-    assert [4 * decision for decision in config.evaluation_decisions()] == [8000, 16000, 24000, 32000, 40000]
+    assert [4 * agent_step for agent_step in config.evaluation_agent_steps()] == [8000, 16000, 24000, 32000, 40000]
 
 
 def test_pixels_turn_a_preset_into_the_one_for_images():

@@ -7,25 +7,31 @@
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.agents._config import AgentConfig, AgentSpec, Baseline, agent_spec, agent_specs, register_agent
+from a2ls.agents._registry import AgentConfig, AgentSpec, Baseline, agent_spec, agent_specs, register_agent
 from a2ls.agents._sac_config import SAC_BASELINES, SACConfig, sac_preset
 
 if TYPE_CHECKING:
-    from a2ls.agents._agent import Agent, Metrics, Transitions, move_towards, optimizer_step
-    from a2ls.agents._make import make_agent
+    from a2ls.agents._agent import Agent, Metrics, Transitions, make_agent, move_towards, optimizer_step
     from a2ls.agents._sac import SAC
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
-            "a2ls.agents._agent": ("Agent", "Metrics", "Transitions", "move_towards", "optimizer_step"),
-            "a2ls.agents._make": ("make_agent",),
+            "a2ls.agents._agent": (
+                "Agent",
+                "Metrics",
+                "Transitions",
+                "make_agent",
+                "move_towards",
+                "optimizer_step",
+            ),
             "a2ls.agents._sac": ("SAC",),
         },
     )
 
 __all__ = [
     "SAC",
+    "SAC_BASELINES",
     "Agent",
     "AgentConfig",
     "AgentSpec",

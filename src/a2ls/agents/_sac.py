@@ -123,25 +123,21 @@ class SAC(Agent):
         self.actor_body = self.encoder.body if config.actor_encoder == "shared" else own.body
         self.target_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
-        self.log_alpha = nn.Parameter(torch.tensor(math.log(config.initial_temperature)))
+        self.log_alpha = nn.Parameter(torch.tensor(math.log(config.initial_alpha)))
         self.to(self.device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self._make_optimizers()
 
     def _make_optimizers(self) -> None:
         config, encoder = self.config, list(self.encoder.parameters())
-        self.critic_optimizer = torch.optim.Adam(
-            [*encoder, *self.critic.parameters()], config.learning_rate, fused=True
-        )
-        self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), config.learning_rate, fused=True)
-        self.alpha_optimizer = torch.optim.Adam(
-            [self.log_alpha], config.temperature_learning_rate, betas=(0.5, 0.999), fused=True
-        )
+        self.critic_optimizer = torch.optim.Adam([*encoder, *self.critic.parameters()], config.lr, fused=True)
+        self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), config.lr, fused=True)
+        self.alpha_optimizer = torch.optim.Adam([self.log_alpha], config.alpha_lr, betas=(0.5, 0.999), fused=True)
         if self.auxiliary is not None:
             # Moments of its own for the encoder too: the scales of the two losses' gradients have nothing in common.
             groups = [
-                {"params": list(self.auxiliary.parameters()), "lr": config.predictor_learning_rate},
-                {"params": encoder, "lr": config.encoder_learning_rate},
+                {"params": list(self.auxiliary.parameters()), "lr": config.predictor_lr},
+                {"params": encoder, "lr": config.encoder_lr},
             ]
             self.auxiliary_optimizer = torch.optim.Adam([group for group in groups if group["params"]], fused=True)
 
@@ -196,7 +192,7 @@ class SAC(Agent):
         views = self.config.augmented_views
         if views > 1:
             next_value = next_value.view(views, -1).mean(dim=0).repeat(views)
-        return batch.rewards + self.config.discount * batch.continues * next_value
+        return batch.rewards + self.config.gamma * batch.continues * next_value
 
     def update_actor(self, obs: Tensor) -> Metrics:
         """Step the actor towards higher values and more entropy, and alpha towards the target entropy."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from a2ls._errors import BadInput, require
-from a2ls._suggest import did_you_mean, nearest
-from a2ls.agents._config import AgentConfig, Baseline
+from a2ls._errors import BadInput, did_you_mean, nearest, require
+from a2ls.agents._registry import AgentConfig, Baseline
 from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
 
 ActorEncoder = Literal["own", "shared"]
@@ -48,24 +47,24 @@ class SACConfig(AgentConfig):
     hidden: int = 1024
     """Units in each of the two hidden layers of the actor and of the critics."""
 
-    learning_rate: float = 1e-3
+    lr: float = 1e-3
     """Adam's step for actor and critics, and for the encoder where the critics train it."""
 
-    predictor_learning_rate: float = 1e-3
+    predictor_lr: float = 1e-3
     """Adam's step for the predictor of the auxiliary loss."""
 
-    encoder_learning_rate: float = 2e-3
+    encoder_lr: float = 2e-3
     """Adam's step for the encoder where the auxiliary loss trains it. The authors' published code steps it twice with
     the same gradient, by two Adams of the paper's rate: that is one of twice the rate."""
 
-    temperature_learning_rate: float = 1e-4
+    alpha_lr: float = 1e-4
     """Adam's step for the entropy temperature."""
 
-    initial_temperature: float = 0.1
+    initial_alpha: float = 0.1
     """The entropy temperature at the start."""
 
-    discount: float = 0.99
-    """How much a reward counts for each decision that it lies ahead."""
+    gamma: float = 0.99
+    """How much a reward counts for each agent step that it lies ahead."""
 
     critic_tau: float = 0.01
     """How far the target critics move towards the critics at a time."""
@@ -92,15 +91,15 @@ class SACConfig(AgentConfig):
     def __post_init__(self) -> None:
         counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
         rates = (
-            "learning_rate",
-            "predictor_learning_rate",
-            "encoder_learning_rate",
-            "temperature_learning_rate",
-            "initial_temperature",
+            "lr",
+            "predictor_lr",
+            "encoder_lr",
+            "alpha_lr",
+            "initial_alpha",
         )
         require(self, (*counts, "augmented_views"), lambda value: value >= 1, "be at least 1")
         require(self, rates, lambda value: value > 0, "be above 0")
-        require(self, ("discount", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
+        require(self, ("gamma", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
         require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
         if self.augmentation == "none" and self.augmented_views > 1:
             raise BadInput(f"augmented_views is {self.augmented_views}, but without augmentation all are the same")
@@ -158,11 +157,11 @@ def _for_images(rate: float = 1e-3, encoder_rate: float = 1e-3, **settings: int)
 
 
 def _with_rates(rate: float = 1e-3, encoder_rate: float = 1e-3, **settings: int) -> SACConfig:
-    # The paper's published code steps the encoder twice in an auxiliary update: see `encoder_learning_rate`.
+    # The paper's published code steps the encoder twice in an auxiliary update: see `encoder_lr`.
     return SACConfig(
-        learning_rate=rate,
-        predictor_learning_rate=encoder_rate,
-        encoder_learning_rate=2 * encoder_rate,
+        lr=rate,
+        predictor_lr=encoder_rate,
+        encoder_lr=2 * encoder_rate,
         **settings,  # type: ignore[arg-type]
     )
 

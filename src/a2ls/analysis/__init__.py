@@ -9,49 +9,11 @@
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.analysis._compare import (
-    MEASURES,
-    RESAMPLES,
-    Comparison,
-    ContenderResult,
-    InEnvironment,
-    LearningCurve,
-    Scale,
-    compare,
-)
-from a2ls.analysis._compare_page import (
-    comparison_page,
-)
-from a2ls.analysis._compare_records import (
-    COMPARISON_COLUMNS,
-    comparison_mapping,
-    comparison_rows,
-)
 from a2ls.analysis._dashboard import make_dashboard
-from a2ls.analysis._dataset import Dataset, read_dataset, read_datasets
-from a2ls.analysis._groups import (
-    SMALLEST_GROUP,
-    Analysis,
-    Family,
-    GroupComparison,
-    analyse,
-    read_patterns,
-)
-from a2ls.analysis._published import (
-    PUBLISHED,
-    Published,
-    PublishedScore,
-    published_for,
-    published_score,
-)
-from a2ls.analysis._rliable import (
-    Band,
-    Estimate,
-)
-from a2ls.analysis._standings import (
+from a2ls.analysis._dataset import Dataset, Exported, export, read_dataset, read_datasets, read_export, read_study
+from a2ls.analysis._leaderboard import (
     STATE_ORDER,
     TOP,
-    BaselineResult,
     StageStatistics,
     ancestry,
     baseline_results,
@@ -60,15 +22,31 @@ from a2ls.analysis._standings import (
     rank_candidates,
     stage_statistics,
 )
+from a2ls.analysis._loss_parts import Analysis, Family, GroupComparison, analyse, read_patterns
+from a2ls.analysis._published import PUBLISHED, Published, PublishedScore, published_for, published_score
+from a2ls.analysis._records import ANALYSIS_COLUMNS, analysis_mapping, analysis_records, csv_text, json_text
+from a2ls.analysis._tables import PARTS_TITLES, StagesTable, part_cells, parts_headings, stages_table
+from a2ls.analysis.compare._comparison import (
+    MEASURES,
+    Comparison,
+    EnvironmentResult,
+    LearningCurve,
+    MethodResult,
+    Scale,
+    compare,
+)
+from a2ls.analysis.compare._page import comparison_page
+from a2ls.analysis.compare._records import COMPARISON_COLUMNS, comparison_mapping, comparison_records
 
 if TYPE_CHECKING:
-    from a2ls.analysis._landscape import (
+    from a2ls.analysis.landscape._landscape import (
         SHARPNESS_DISTANCE,
         Landscape,
         LandscapeSettings,
+        ScaleChoice,
         critic_landscape,
     )
-    from a2ls.analysis._landscape_page import (
+    from a2ls.analysis.landscape._page import (
         DEFAULT_COLUMNS,
         SUMMARY_HEADINGS,
         directions_words,
@@ -76,18 +54,18 @@ if TYPE_CHECKING:
         landscape_summary,
         summary_words,
     )
-    from a2ls.analysis._landscape_scale import ScaleChoice
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
-            "a2ls.analysis._landscape": (
-                "SHARPNESS_DISTANCE",
+            "a2ls.analysis.landscape._landscape": (
                 "Landscape",
                 "LandscapeSettings",
+                "SHARPNESS_DISTANCE",
+                "ScaleChoice",
                 "critic_landscape",
             ),
-            "a2ls.analysis._landscape_page": (
+            "a2ls.analysis.landscape._page": (
                 "DEFAULT_COLUMNS",
                 "SUMMARY_HEADINGS",
                 "directions_words",
@@ -95,59 +73,67 @@ else:
                 "landscape_summary",
                 "summary_words",
             ),
-            "a2ls.analysis._landscape_scale": ("ScaleChoice",),
         },
     )
 
 __all__ = [
+    "ANALYSIS_COLUMNS",
     "COMPARISON_COLUMNS",
     "DEFAULT_COLUMNS",
     "MEASURES",
+    "PARTS_TITLES",
     "PUBLISHED",
-    "RESAMPLES",
     "SHARPNESS_DISTANCE",
-    "SMALLEST_GROUP",
     "STATE_ORDER",
     "SUMMARY_HEADINGS",
     "TOP",
     "Analysis",
-    "Band",
-    "BaselineResult",
     "Comparison",
-    "ContenderResult",
     "Dataset",
-    "Estimate",
+    "EnvironmentResult",
+    "Exported",
     "Family",
     "GroupComparison",
-    "InEnvironment",
     "Landscape",
     "LandscapeSettings",
     "LearningCurve",
+    "MethodResult",
     "Published",
     "PublishedScore",
     "Scale",
     "ScaleChoice",
     "StageStatistics",
+    "StagesTable",
     "analyse",
+    "analysis_mapping",
+    "analysis_records",
     "ancestry",
     "baseline_results",
     "compare",
     "comparison_mapping",
     "comparison_page",
-    "comparison_rows",
+    "comparison_records",
     "critic_landscape",
+    "csv_text",
     "directions_words",
+    "export",
     "finished_candidates",
     "finite_score",
+    "json_text",
     "landscape_page",
     "landscape_summary",
     "make_dashboard",
+    "part_cells",
+    "parts_headings",
     "published_for",
     "published_score",
     "rank_candidates",
     "read_dataset",
     "read_datasets",
+    "read_export",
     "read_patterns",
+    "read_study",
     "stage_statistics",
+    "stages_table",
     "summary_words",
 ]

@@ -65,7 +65,7 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
 
 
 def _evolution_json(path: Path) -> str | None:
-    from a2ls.analysis.figures import draw_evolution, evolution  # noqa: PLC0415 (slow to import)
+    from a2ls.analysis.figures._evolution import draw_evolution, evolution  # noqa: PLC0415 (slow to import)
 
     data = evolution(read_dataset(path))
     return None if data is None else str(draw_evolution(data).to_json())

@@ -85,7 +85,7 @@ def published_for(config: TrainConfig) -> Published:
 
 
 def published_name(name: str, loss: Loss | None, scores: Mapping[str, PublishedScore]) -> str | None:
-    """Under which name a contender is among published scores, if it is."""
+    """Under which name a method is among published scores, if it is."""
     names = (name,) if loss is None else (name, *names_of(loss))
     return next((each for each in names if each in scores), None)
 

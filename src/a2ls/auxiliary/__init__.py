@@ -7,19 +7,31 @@ from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, Predicto
 
 if TYPE_CHECKING:
     from a2ls.auxiliary._augmentations import Augmentation, make_augmentation
-    from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences
+    from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences, make_predictor
     from a2ls.auxiliary._encoders import Encoder, make_encoder, mlp
     from a2ls.auxiliary._operators import OperatorLoss, register_operator
-    from a2ls.auxiliary._predictor import make_predictor
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
-            "a2ls.auxiliary._augmentations": ("Augmentation", "make_augmentation"),
-            "a2ls.auxiliary._auxiliary_loss": ("AuxiliaryLoss", "Sequences"),
-            "a2ls.auxiliary._encoders": ("Encoder", "make_encoder", "mlp"),
-            "a2ls.auxiliary._operators": ("OperatorLoss", "register_operator"),
-            "a2ls.auxiliary._predictor": ("make_predictor",),
+            "a2ls.auxiliary._augmentations": (
+                "Augmentation",
+                "make_augmentation",
+            ),
+            "a2ls.auxiliary._auxiliary_loss": (
+                "AuxiliaryLoss",
+                "Sequences",
+                "make_predictor",
+            ),
+            "a2ls.auxiliary._encoders": (
+                "Encoder",
+                "make_encoder",
+                "mlp",
+            ),
+            "a2ls.auxiliary._operators": (
+                "OperatorLoss",
+                "register_operator",
+            ),
         },
     )
 

@@ -8,10 +8,27 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from a2ls.auxiliary._encoders import mlp
 from a2ls.auxiliary._kinds import PredictorKind
 from a2ls.auxiliary._operators import OperatorLoss
-from a2ls.auxiliary._predictor import make_predictor
 from a2ls.space import Element, Loss
+
+
+def make_predictor(kind: PredictorKind, input_dim: int, output_dim: int, *, hidden: int = 256) -> nn.Module:
+    """Build a predictor (B, input_dim) -> (B, output_dim).
+
+    `paper` has one layer of `hidden` units, as in the paper's table; `released` is that of the code its authors
+    published: twice the input width, with batch norm.
+    """
+    if kind == "paper":
+        return mlp(input_dim, hidden, output_dim)
+    if kind == "released":
+        wide = 2 * input_dim
+        return nn.Sequential(
+            nn.Linear(input_dim, wide), nn.BatchNorm1d(wide), nn.ReLU(inplace=True), nn.Linear(wide, output_dim)
+        )
+    raise ValueError(f"unknown predictor {kind!r}: allowed are paper, released")
+
 
 Steps = Tensor | Sequence[Tensor] | Mapping[int, Tensor]
 

@@ -10,11 +10,9 @@ from importlib.metadata import version
 from rich.console import Console
 from rich.table import Table
 
-from a2ls._errors import BadInput
-from a2ls._suggest import did_you_mean, nearest
-from a2ls.cli._errors import Failure
+from a2ls._errors import BadInput, Failure, did_you_mean, nearest
 
-# Name -> what it does. Each lives in the module of its name and is imported when it is typed, so that commands
+# Name -> what it does. Each lives in the module of its name in `commands`, imported when it is typed: those
 # which train nothing do not wait for torch.
 COMMANDS = {
     "train": "Train an agent with an auxiliary loss, or with none.",
@@ -26,7 +24,7 @@ COMMANDS = {
     "analyze": "Tell which parts of losses go with a high score in a search.",
     "report": "Write a page on what a search found.",
     "dashboard": "Look at a search in the browser while it runs.",
-    "compare": "Compare the contenders of benchmarks, with the statistics of the field.",
+    "compare": "Compare the methods of benchmarks, with the statistics of the field.",
     "landscape": "Draw the critic's loss around the weights of trained agents.",
     "export": "Write the trainings of a search or a benchmark as Parquet and CSV.",
     "losses": "List the named losses, or draw one.",
@@ -53,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(name: str, arguments: list[str]) -> int:
     try:
-        command = importlib.import_module(f"a2ls.cli._{name}")
+        command = importlib.import_module(f"a2ls.cli.commands.{name}")
+        optuna = sys.modules.get("optuna")  # Loaded with the commands that use it.
+        if optuna is not None:
+            optuna.logging.set_verbosity(optuna.logging.WARNING)
         command.run(arguments)
     except BadInput as error:
         return _fail(f"a2ls {name}", str(error), 2)

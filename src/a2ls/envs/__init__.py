@@ -12,10 +12,8 @@ Importing this package is cheap: the simulators are loaded when one of their env
 
 from a2ls.envs._actions import ActionScaler
 from a2ls.envs._agent_env import Action, AgentEnv, Observation
-from a2ls.envs._config import EnvironmentConfig
-from a2ls.envs._errors import UnsuitableEnvironment
+from a2ls.envs._config import PAPER_TASKS, EnvironmentConfig, UnsuitableEnvironment, paper_task, resolve_id
 from a2ls.envs._make import make_env
-from a2ls.envs._names import PAPER_TASKS, paper_task, resolve_id
 from a2ls.envs._observations import Flattener, visible_dimensions
 from a2ls.envs._pixels import COLOURS
 from a2ls.envs._rendering import prepare_rendering

@@ -1,5 +1,7 @@
 """The wrapper between an environment and an agent."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, Protocol
 
@@ -8,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from a2ls.envs._actions import make_action_map
-from a2ls.envs._errors import UnsuitableEnvironment
+from a2ls.envs._config import UnsuitableEnvironment
 from a2ls.envs._observations import NotFinite, RawObservation
 from a2ls.envs._repeating import repeating
 
@@ -34,7 +36,7 @@ class Observer(Protocol):
 
 
 class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
-    """An environment as an agent sees it, with one step per decision.
+    """An environment as an agent sees it, with one step per agent step.
 
     Its `action_space` is a box from -1 to 1 if the environment's actions are continuous, and `Discrete` if they are.
 

@@ -7,9 +7,7 @@ from typing import Any
 import gymnasium
 
 from a2ls.envs._agent_env import AgentEnv, Observer
-from a2ls.envs._config import EnvironmentConfig
-from a2ls.envs._errors import UnsuitableEnvironment
-from a2ls.envs._names import DM_CONTROL_NAMESPACE, find_spec, resolve_id
+from a2ls.envs._config import DM_CONTROL_NAMESPACE, EnvironmentConfig, UnsuitableEnvironment, find_spec, resolve_id
 from a2ls.envs._observations import VectorObserver
 from a2ls.envs._pixels import PixelObserver, require_frame
 from a2ls.envs._rendering import FRAME_HEIGHT, FRAME_WIDTH, RENDERING_HELP, prepare_rendering

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from a2ls.envs._errors import UnsuitableEnvironment
+from a2ls.envs._config import UnsuitableEnvironment
 
 RawObservation: TypeAlias = Any
 """An observation as the environment gives it: an array, or a nesting of dictionaries and tuples of them."""

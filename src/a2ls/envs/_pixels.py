@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from a2ls.envs._errors import UnsuitableEnvironment
+from a2ls.envs._config import UnsuitableEnvironment
 
 COLOURS = 3
 

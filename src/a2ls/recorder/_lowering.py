@@ -313,11 +313,11 @@ def _roll(program: Program, y: Tensor, x: Tensor, shifts: Sequence[int], axes: S
 
 
 def _view_backward(view: Callable[..., Tensor]) -> Rule:
-    def rule(program: Program, y: Tensor, above: Tensor, sizes: Sequence[int], *given: Any) -> None:
+    def rule(program: Program, y: Tensor, grad_output: Tensor, sizes: Sequence[int], *given: Any) -> None:
         part = view(y, *given)
         if part.numel() < y.numel():
             _fill(program, y, 0)
-        _elementwise(Code.COPY, program, part, above)
+        _elementwise(Code.COPY, program, part, grad_output)
 
     return rule
 
@@ -356,9 +356,9 @@ _OF_MEAN = 1
 """How PyTorch numbers `reduction="mean"`; none is 0, a sum is 2."""
 
 
-def _mse_backward(program: Program, y: Tensor, above: Tensor, a: Tensor, b: Tensor, reduction: int) -> None:
+def _mse_backward(program: Program, y: Tensor, grad_output: Tensor, a: Tensor, b: Tensor, reduction: int) -> None:
     factor = 2 / a.numel() if reduction == _OF_MEAN else 2
-    _elementwise(Code.MSE_BACKWARD, program, y, a, b, above, parameters=(factor,))
+    _elementwise(Code.MSE_BACKWARD, program, y, a, b, grad_output, parameters=(factor,))
 
 
 def _reduce(
@@ -476,7 +476,7 @@ def _layer_norm(
 def _layer_norm_backward(
     program: Program,
     results: Sequence[Tensor],
-    above: Tensor,
+    grad_output: Tensor,
     x: Tensor,
     shape: Sequence[int],
     means: Tensor,
@@ -488,14 +488,14 @@ def _layer_norm_backward(
     rows = _require_rows(shape, x, means, inverses, scale, *results)
     of_x, of_scale, of_shift = results
     width = shape[0]
-    joined = _joined(above.shape[:-1], [above.stride()[:-1]])
+    joined = _joined(grad_output.shape[:-1], [grad_output.stride()[:-1]])
     if len(joined[0]) > 1:
         raise _NoRule
     operands = [
         (of_x, (width, 1)),
         (of_scale, (0, 1)),
         (of_shift, (0, 1)),
-        (above, (joined[1][0][0], above.stride(-1))),
+        (grad_output, (joined[1][0][0], grad_output.stride(-1))),
     ]
     operands += [(x, (width, 1)), (means, (1, 0)), (inverses, (1, 0)), (scale, (0, 1))]
     program.add(Code.LAYER_NORM_BACKWARD, (rows, width), *operands)

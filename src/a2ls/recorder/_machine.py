@@ -602,10 +602,14 @@ def _layer_norm_backward(row):
     given, normal = np.empty(width, np.float32), np.empty(width, np.float32)
     of_scale[:] = _ZERO
     of_shift[:] = _ZERO
-    above, row_step, column_step = row[FIRST + 3 * OPERAND], row[FIRST + 3 * OPERAND + 4], row[FIRST + 3 * OPERAND + 5]
+    grad_output, row_step, column_step = (
+        row[FIRST + 3 * OPERAND],
+        row[FIRST + 3 * OPERAND + 4],
+        row[FIRST + 3 * OPERAND + 5],
+    )
     for i in range(row[3]):
-        _gather(given.ctypes.data, width, above + 4 * i * row_step, 4, 0, column_step, 1, width)
-        x, below = _floats(_at(row, 4, 0, 0, i, 0), width), _floats(_at(row, 0, 0, 0, i, 0), width)
+        _gather(given.ctypes.data, width, grad_output + 4 * i * row_step, 4, 0, column_step, 1, width)
+        x, grad_input = _floats(_at(row, 4, 0, 0, i, 0), width), _floats(_at(row, 0, 0, 0, i, 0), width)
         mean, inverse = _floats(_at(row, 5, 0, 0, i, 0), 1)[0], _floats(_at(row, 6, 0, 0, i, 0), 1)[0]
         for j in range(width):
             normal[j] = (x[j] - mean) * inverse
@@ -615,7 +619,7 @@ def _layer_norm_backward(row):
         total = _total(given, given, _ZERO, width) / size
         along = _total_of_products(given, normal, _ZERO, width) / size
         for j in range(width):
-            below[j] = (given[j] - total - normal[j] * along) * inverse
+            grad_input[j] = (given[j] - total - normal[j] * along) * inverse
 
 
 @_compiled

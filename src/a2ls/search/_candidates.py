@@ -5,14 +5,12 @@ from __future__ import annotations
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from a2ls.search import _rows as rows
+from a2ls.engine import Job
 from a2ls.search._config import Budget, SearchConfig
-from a2ls.search._encoding import Encoding, suggest_loss
-from a2ls.search._jobs import Job
 from a2ls.search._proposal import Proposal
-from a2ls.search._rows_writer import RowsWriter, running_trials
-from a2ls.space import Loss
-from a2ls.training import CurvePoint, TrainJob, loss_text
+from a2ls.search._search_space import Encoding, suggest_loss
+from a2ls.studies import TrialWriter, has_record, running_trials
+from a2ls.training import CurvePoint, TrainJob
 
 # What Optuna's own samplers propose has no other history.
 _OTHER_ORIGIN = "sampler"
@@ -30,7 +28,7 @@ class CandidateSource:
         self._config = config
         self._budget = budget
         self._encoding = encoding
-        self._writer = RowsWriter(study)
+        self._writer = TrialWriter(study)
         self._waits = config.sampler == "a2ls" and config.mode == "generational"
         self._to_resume = running_trials(study)
         self._asked = sum(_counts(trial) for trial in study.get_trials(deepcopy=False))
@@ -63,43 +61,29 @@ class CandidateSource:
 
     def _stage_is_open(self) -> bool:
         """Whether the next candidate would begin a stage while others of the stage before still run."""
-        return self._waits and self._asked % self._config.population == 0 and self._ended < self._asked
+        return self._waits and self._asked % self._config.population_size == 0 and self._ended < self._asked
 
     def _open(self, trial: optuna.Trial) -> Job | None:
         """The job of a trial; None if there is nothing to train."""
         space = self._config.space()
         loss = suggest_loss(trial, space, self._encoding)
         if loss not in space:
-            self._reject(trial, loss)
+            # Optuna's samplers do not know which losses are valid: such a trial fails at once and does not count.
+            self._writer.reject(trial, [f"{loss} is not valid: {reason}" for reason in loss.problems()])
+            self._asked -= 1
             return None
-        proposal = Proposal.of(self._frozen(trial), space.max_horizon)
-        seed = self._config.seed + (proposal.occurrence if proposal is not None else 0)
-        training = TrainJob(self._config.training, loss, seed)
-        self._writer.open(trial, self._attributes(trial, training, proposal))
-        if proposal is not None and proposal.repeat_of is not None and self._config.repeats == "redraw":
+        proposal, index = Proposal.of(self._frozen(trial), space.max_horizon), trial.number
+        if proposal is None:
+            # Optuna's samplers have invalid trials in between, so there the count and not the number decides.
+            proposal, index = Proposal(loss, _OTHER_ORIGIN), self._asked - 1
+        training = TrainJob(self._config.training, loss, self._config.seed + proposal.occurrence)
+        stage = index // self._config.population_size + 1
+        self._writer.open(trial, training, stage=stage, origin=proposal.origin, parents=proposal.parents)
+        if proposal.repeat_of is not None and self._config.repeats == "redraw":
             self._waiting_for[trial.number] = proposal.repeat_of
             self._copy_known()
             return None
         return Job(self._writer.key(trial.number), training, str(loss))
-
-    def _attributes(self, trial: optuna.Trial, training: TrainJob, proposal: Proposal | None) -> dict[str, object]:
-        # Optuna's samplers have invalid trials in between, so there the count and not the number decides.
-        place = trial.number if proposal is not None else self._asked - 1
-        return {
-            rows.LABEL: loss_text(training.loss),
-            rows.LOSS: loss_text(training.loss),
-            rows.SEED: training.seed,
-            rows.STAGE: place // self._config.population + 1,
-            rows.ORIGIN: _OTHER_ORIGIN if proposal is None else proposal.origin,
-            rows.PARENTS: [] if proposal is None else list(proposal.parents),
-            rows.ENV: training.config.environment.env,
-        }
-
-    def _reject(self, trial: optuna.Trial, loss: Loss) -> None:
-        """Optuna's samplers do not know which losses are valid: such a trial fails at once and does not count."""
-        trial.set_user_attr(rows.REASONS, [f"{loss} is not valid: {reason}" for reason in loss.problems()])
-        self._study.tell(trial, state=TrialState.FAIL)
-        self._asked -= 1
 
     def started(self, job: Job) -> None:
         """The curve of the job comes from its start."""
@@ -108,7 +92,7 @@ class CandidateSource:
     def evaluated(self, job: Job, point: CurvePoint) -> bool:
         """Store a point; the pruner decides whether the candidate goes on."""
         go_on = self._writer.add_point(job.key.number, point)
-        if not go_on and point.step < job.training.config.decisions * job.training.config.environment.action_repeat:
+        if not go_on and point.step < job.training.config.agent_steps * job.training.config.environment.action_repeat:
             self._stopped.add(job.key.number)
             return False
         return True
@@ -155,4 +139,4 @@ def candidate_limit(config: SearchConfig, budget: Budget) -> int:
 
 def _counts(trial: FrozenTrial) -> bool:
     """Whether a trial is a candidate: all but those that were rejected as invalid."""
-    return not (trial.state == TrialState.FAIL and not rows.has_row(trial))
+    return not (trial.state == TrialState.FAIL and not has_record(trial))

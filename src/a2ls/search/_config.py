@@ -1,17 +1,77 @@
-"""What a search is made of."""
+"""What a search is made of, by name (presets) or setting by setting; and Optuna's pruners by name."""
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-from a2ls._errors import BadInput, require
-from a2ls.search._contenders import baseline
-from a2ls.search._pruners import make_pruner
+import optuna
+from optuna.pruners import BasePruner, NopPruner
+
+from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.search._sampler import Mode, Repeats
-from a2ls.search._space import SearchSpace
+from a2ls.search._search_space import SearchSpace
 from a2ls.space import MAX_HORIZON, OPERATORS, Operator
-from a2ls.training import TrainConfig
+from a2ls.studies import baseline
+from a2ls.training import (
+    DEFAULT_AGENT,
+    TrainConfig,
+    differences,
+    option_text,
+    plain_baseline,
+    preset,
+    to_mapping,
+    usual_baselines,
+)
+
+NO_PRUNER = "none"
+
+
+def make_pruner(text: str) -> BasePruner:
+    """The pruner that a text names: `median`, `hyperband`, `percentile:percentile=25,n_startup_trials=8`.
+
+    Raises:
+        BadInput: For an unknown name, or options that the pruner does not take.
+    """
+    name, _, options = text.partition(":")
+    known = _known_pruners()
+    name = name.strip().lower()
+    if name == NO_PRUNER:
+        return NopPruner()
+    if name not in known:
+        allowed = (NO_PRUNER, *known)
+        hint = did_you_mean(nearest(name, allowed)) or f"allowed are {', '.join(allowed)}"
+        raise BadInput(f"there is no pruner {name!r}: {hint}")
+    try:
+        return known[name](**_options(options))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"the pruner {text!r} cannot be made: {error}") from error
+
+
+def _known_pruners() -> dict[str, type[BasePruner]]:
+    """By their names in lower case with hyphens, without the word pruner; those that wrap others are left out."""
+    names = (name for name in optuna.pruners.__all__ if name not in ("BasePruner", "NopPruner", "PatientPruner"))
+    return {_hyphenated(name.removesuffix("Pruner")): getattr(optuna.pruners, name) for name in names}
+
+
+def _hyphenated(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def _options(text: str) -> dict[str, object]:
+    options: dict[str, object] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise BadInput(f"an option of a pruner is written name=value, got {part!r}")
+        try:
+            options[key.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            options[key.strip()] = value.strip()
+    return options
+
 
 SamplerName = Literal["a2ls", "random", "tpe", "nsga2"]
 
@@ -41,7 +101,7 @@ class SearchConfig:
     training: TrainConfig = field(default_factory=TrainConfig)
     """How each candidate is trained."""
 
-    population: int = 100
+    population_size: int = 100
     """Candidates in a stage."""
 
     stages: int = 7
@@ -78,7 +138,7 @@ class SearchConfig:
     """Seeds of each baseline, the search's own and the next ones."""
 
     def __post_init__(self) -> None:
-        require(self, ("population", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
+        require(self, ("population_size", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
         require(self, ("seed",), lambda value: value >= 0, "not be negative")
         require(self, ("survivors",), lambda value: 0 < value <= 1, "be above 0 and at most 1")
         object.__setattr__(self, "baselines", tuple(name for name in self.baselines if name != "none"))
@@ -92,7 +152,7 @@ class SearchConfig:
     @property
     def candidates(self) -> int:
         """How many candidates the whole search has."""
-        return self.population * self.stages
+        return self.population_size * self.stages
 
     def space(self) -> SearchSpace:
         """The part of the loss space that is searched."""
@@ -104,3 +164,45 @@ class SearchConfig:
             raise
         except ValueError as error:
             raise BadInput(str(error)) from error
+
+
+SearchPresetName = Literal["quick", "laptop", "paper-vector", "quick-image", "laptop-image", "paper-image-search"]
+
+# The presets of their trainings, where these have other names.
+_TRAININGS = {"laptop": "fast", "laptop-image": "fast-image"}
+
+
+def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str = DEFAULT_AGENT) -> SearchConfig:
+    """The settings of this name for an environment and an agent.
+
+    `quick` shows all parts of a search in minutes; `laptop` is a real search in some hours on a few cores;
+    `paper-vector` has the paper's population, networks and lengths, and trains repeated losses again. `quick-image`,
+    `laptop-image` and `paper-image-search` are the same for images; all of them take longer.
+    """
+    if name not in get_args(SearchPresetName):
+        raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
+    training = preset(_TRAININGS.get(name, name), env, agent)  # type: ignore[arg-type]
+    if name.startswith("quick"):
+        population_size, seeds = (6, 2) if name == "quick" else (4, 1)
+        plain = (plain_baseline(agent),)
+        return SearchConfig(training, population_size=population_size, stages=2, baselines=plain, baseline_seeds=seeds)
+    usual = usual_baselines(training)
+    if name == "laptop":
+        return SearchConfig(training, population_size=20, stages=6, baselines=usual, baseline_seeds=2)
+    if name == "laptop-image":
+        return SearchConfig(training, population_size=12, stages=4, baselines=usual)
+    # The paper ran its stages until a budget of GPU hours was spent: seven at most (appendix D.10).
+    return SearchConfig(training, population_size=100, stages=7, repeats="retrain", baselines=usual)
+
+
+def search_command(config: SearchConfig) -> str:
+    """What to type for a search with these settings: the nearest preset, and what differs from it."""
+    env, agent = config.training.environment.env, config.training.algorithm
+
+    def options(name: SearchPresetName) -> str:
+        given = differences(to_mapping(config), to_mapping(search_preset(name, env, agent)))
+        return " ".join((option_text("preset", name), *(option_text(key, value) for key, value, _ in given)))
+
+    nearest = min((options(name) for name in get_args(SearchPresetName)), key=len)
+    chosen = "" if agent == DEFAULT_AGENT else f" {option_text('agent', agent)}"
+    return f"a2ls search {option_text('env', env)}{chosen} {nearest}"

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from a2ls._errors import BadInput
-from a2ls.search._space import SearchSpace
+from a2ls.search._proposal import Proposal
+from a2ls.search._search_space import SearchSpace
 from a2ls.search._variation import (
     crossover,
     forward_dynamics_prior,
@@ -57,15 +58,6 @@ class Shares:
         _check_shares(self)
 
 
-@dataclass(frozen=True)
-class Child:
-    """A new loss, how it was made, and from which parents (their places among the parents given)."""
-
-    loss: Loss
-    origin: Origin
-    parents: tuple[int, ...] = ()
-
-
 def initial_origins(rng: np.random.Generator, size: int, shares: InitialShares) -> list[Origin]:
     """How each member of a first population is made, in random order."""
     random, prior = apportioned(size, (shares.random, shares.prior))
@@ -91,28 +83,28 @@ def initial_population(
     shares: InitialShares,
     *,
     known: Collection[Loss] | None = (),
-) -> list[Child]:
+) -> list[Proposal]:
     """The first population: valid losses, the shares exact to one candidate; `known` as for `next_population`."""
     seen = None if known is None else set(known)
     origins = initial_origins(rng, size, shares)
-    return [_remembered(breed(rng, origin, (), space, seen), seen) for origin in origins]
+    return [_remembered(breed(rng, origin, {}, space, seen), seen) for origin in origins]
 
 
 def next_population(
     rng: np.random.Generator,
     size: int,
-    parents: Sequence[Loss],
+    parents: Mapping[int, Loss],
     space: SearchSpace,
     shares: Shares,
     *,
     known: Collection[Loss] | None = None,
-) -> list[Child]:
+) -> list[Proposal]:
     """A further population, bred from the survivors of the one before.
 
     Args:
         rng: Where all randomness comes from.
         size: How many candidates.
-        parents: The survivors, at least one.
+        parents: The losses of the survivors by their numbers, at least one.
         space: What is allowed.
         shares: How many candidates are made in which way.
         known: Canonical forms not to propose again, where that is possible; grows by this population's own. None lets
@@ -126,10 +118,10 @@ def next_population(
 def breed(
     rng: np.random.Generator,
     origin: Origin,
-    parents: Sequence[Loss],
+    parents: Mapping[int, Loss],
     space: SearchSpace,
     known: Collection[Loss] | None,
-) -> Child:
+) -> Proposal:
     """One child of this origin: valid, and not known already, where that is possible within some draws."""
     child = _valid_child(rng, origin, parents, space)
     for attempt in range(2 * REDRAWS):
@@ -149,7 +141,7 @@ def apportioned(size: int, shares: Sequence[float]) -> list[int]:
     return counts
 
 
-def _valid_child(rng: np.random.Generator, origin: Origin, parents: Sequence[Loss], space: SearchSpace) -> Child:
+def _valid_child(rng: np.random.Generator, origin: Origin, parents: Mapping[int, Loss], space: SearchSpace) -> Proposal:
     for _ in range(_INVALID_REDRAWS):
         child = _child(rng, origin, parents, space)
         if child.loss in space:
@@ -157,16 +149,16 @@ def _valid_child(rng: np.random.Generator, origin: Origin, parents: Sequence[Los
     return _valid_child(rng, "random", parents, space)
 
 
-def _child(rng: np.random.Generator, origin: Origin, parents: Sequence[Loss], space: SearchSpace) -> Child:
+def _child(rng: np.random.Generator, origin: Origin, parents: Mapping[int, Loss], space: SearchSpace) -> Proposal:
     if origin in _FRESH:
-        return Child(_FRESH[origin](rng, space), origin)
+        return Proposal(_FRESH[origin](rng, space), origin)
     if origin == "crossover" and len(parents) == 1:
         origin = "replacement"  # There is nothing to mix.
     if origin == "crossover":
         first, second = _couple(rng, parents)
-        return Child(crossover(rng, parents[first], parents[second]), origin, (first, second))
-    chosen = int(rng.integers(len(parents)))
-    return Child(_FROM_ONE[origin](rng, parents[chosen], space), origin, (chosen,))
+        return Proposal(crossover(rng, parents[first], parents[second]), origin, (first, second))
+    chosen = tuple(parents)[rng.integers(len(parents))]
+    return Proposal(_FROM_ONE[origin](rng, parents[chosen], space), origin, (chosen,))
 
 
 _FRESH: dict[str, Callable[[np.random.Generator, SearchSpace], Loss]] = {
@@ -180,15 +172,15 @@ _FROM_ONE: dict[str, Callable[[np.random.Generator, Loss, SearchSpace], Loss]] =
 }
 
 
-def _couple(rng: np.random.Generator, parents: Sequence[Loss]) -> tuple[int, int]:
+def _couple(rng: np.random.Generator, parents: Mapping[int, Loss]) -> tuple[int, int]:
     """Two different parents of one horizon; if no two have the same, any two."""
-    pairs = [(i, j) for i in range(len(parents)) for j in range(len(parents)) if i != j]
+    pairs = [(i, j) for i in parents for j in parents if i != j]
     same = [(i, j) for i, j in pairs if parents[i].horizon == parents[j].horizon]
     candidates = same or pairs
     return candidates[rng.integers(len(candidates))]
 
 
-def _remembered(child: Child, known: set[Loss] | None) -> Child:
+def _remembered(child: Proposal, known: set[Loss] | None) -> Proposal:
     if known is not None:
         known.add(child.loss.canonical())
     return child

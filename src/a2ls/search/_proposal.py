@@ -1,15 +1,13 @@
-"""What the sampler has chosen for a trial, and how it came to it."""
+"""What the evolution proposes for a trial, and how that is stored with the trial."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from a2ls.search._population import Child, Origin
 from a2ls.space import Loss
 
 PROPOSAL_KEY = "a2ls:proposal"
@@ -17,15 +15,20 @@ PROPOSAL_KEY = "a2ls:proposal"
 
 @dataclass(frozen=True)
 class Proposal:
-    """A loss for a trial."""
+    """A loss to try, and how it was made.
+
+    The sampler stores it in one write, before Optuna stores the parameters one by one: a kill in between loses nothing
+    of what was drawn. A search says loss, origin and parents again in its trial records, where people read them.
+    """
 
     loss: Loss
-    origin: Origin
-    parents: tuple[int, ...]
+    origin: str
+    """One of `Origin`, or the word for a sampler that does not say how."""
+    parents: tuple[int, ...] = ()
     """Numbers of the trials it was bred from."""
-    repeat_of: int | None
+    repeat_of: int | None = None
     """The first trial with the same loss, if it is not the first."""
-    occurrence: int
+    occurrence: int = 0
     """How many trials before it have the same loss."""
 
     def store(self, study: Study, trial: FrozenTrial) -> None:
@@ -55,18 +58,3 @@ class Proposal:
             stored["repeat_of"],
             stored["occurrence"],
         )
-
-
-def proposals_for(
-    children: Sequence[Child], parents: Sequence[FrozenTrial], first: int, known: Mapping[Loss, list[int]]
-) -> list[Proposal]:
-    """The children as proposals for the trials from number `first` on."""
-    new: dict[Loss, list[int]] = {}
-    proposals: list[Proposal] = []
-    for number, child in enumerate(children, start=first):
-        form = child.loss.canonical()
-        before = [*known.get(form, ()), *new.get(form, ())]
-        ancestry = tuple(parents[i].number for i in child.parents)
-        proposals.append(Proposal(child.loss, child.origin, ancestry, min(before, default=None), len(before)))
-        new.setdefault(form, []).append(number)
-    return proposals

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from a2ls._errors import require
-from a2ls.search._encoding import Encoding, distributions, has_loss, loss_of, parameters_of
 from a2ls.search._population import (
     InitialShares,
     Origin,
@@ -30,10 +28,10 @@ from a2ls.search._population import (
     next_origins,
     next_population,
 )
-from a2ls.search._proposal import Proposal, proposals_for
-from a2ls.search._ranking import ranked
-from a2ls.search._sampler_memory import Holder, Memory, goes_on
-from a2ls.search._space import SearchSpace
+from a2ls.search._proposal import Proposal
+from a2ls.search._search_space import Encoding, SearchSpace, distributions, has_loss, loss_of, parameters_of
+from a2ls.search._survivors import surviving_trials
+from a2ls.search._trials import Holder, Memory, goes_on, with_repeats
 from a2ls.space import Loss
 
 Mode = Literal["generational", "steady"]
@@ -50,21 +48,22 @@ _STAGE_STREAM, _CANDIDATE_STREAM = range(2)
 class A2LSSampler(BaseSampler):
     """Proposes auxiliary losses by the paper's evolution. `suggest_loss` reads them from a trial.
 
-        >>> study = optuna.create_study(direction="maximize", sampler=A2LSSampler(population=20, seed=0))
+        >>> study = optuna.create_study(direction="maximize", sampler=A2LSSampler(population_size=20, seed=0))
         >>> study.optimize(lambda trial: score_of_my_agent(suggest_loss(trial)), n_trials=100)
 
-    Trial n belongs to stage n // population. In `generational` mode a stage is bred from the best quarter of the stage
-    before, and is a function of the seed and of the scores alone: neither the number of workers nor a kill changes it.
-    In `Study.optimize` with `n_jobs`, a thread that begins the next stage waits for the candidates of this one that
-    others still evaluate; for several processes on one storage, or threads of your own, set `wait_seconds`. A thread
-    that holds an unfinished trial itself never waits; the stage is then closed with what has been told. In `steady`
-    mode nobody waits: each candidate is bred from the best quarter of the last `population` that were told.
+    Trial n belongs to stage n // population_size. In `generational` mode a stage is bred from the best quarter of
+    the stage before, and is a function of the seed and of the scores alone: neither the number of workers nor a kill
+    changes it. In `Study.optimize` with `n_jobs`, a thread that begins the next stage waits for the candidates of this
+    one that others still evaluate; for several processes on one storage, or threads of your own, set `wait_seconds`. A
+    thread that holds an unfinished trial itself never waits; the stage is then closed with what has been told. In
+    `steady` mode nobody waits: each candidate is bred from the best quarter of the last `population_size` that were
+    told.
 
     Pruned and failed trials count towards their stage and rank below the finished ones. Parameters that are no part of
     the loss are sampled at random.
 
     Args:
-        population: Candidates of a stage, or of the sliding window in steady mode.
+        population_size: Candidates of a stage, or of the sliding window in steady mode.
         mode: `generational` or `steady`.
         survivors: Which share of a stage breeds the next.
         seed: Determines all losses, together with the scores.
@@ -79,7 +78,7 @@ class A2LSSampler(BaseSampler):
 
     def __init__(
         self,
-        population: int = 100,
+        population_size: int = 100,
         *,
         mode: Mode = "generational",
         survivors: float = 0.25,
@@ -91,7 +90,7 @@ class A2LSSampler(BaseSampler):
         encoding: Encoding = "masks",
         wait_seconds: float = 0.0,
     ) -> None:
-        self.population = population
+        self.population_size = population_size
         self.mode = mode
         self.survivors = survivors
         self.seed = seed
@@ -99,7 +98,9 @@ class A2LSSampler(BaseSampler):
         self.space = space or SearchSpace()
         self.encoding: Encoding = encoding
         self.wait_seconds = wait_seconds
-        require(self, ("population",), lambda value: isinstance(value, int) and value >= 1, "be a whole number from 1")
+        require(
+            self, ("population_size",), lambda value: isinstance(value, int) and value >= 1, "be a whole number from 1"
+        )
         require(self, ("survivors",), lambda value: 0 < value <= 1, "be above 0 and at most 1")
         require(self, ("seed",), lambda value: value is None or value in _SEEDS, f"be None or in 0..{_SEEDS[-1]}")
         require(self, ("wait_seconds",), lambda value: value >= 0, "not be negative")
@@ -176,12 +177,12 @@ class A2LSSampler(BaseSampler):
         stored = Proposal.of(trial, self.space.max_horizon)
         if stored is not None:
             return stored
-        stage, place = divmod(trial.number, self.population)
+        stage, index = divmod(trial.number, self.population_size)
         if self.mode == "generational" and stage not in self._memory(study).stages:
             self._wait_for_stage(study, stage - 1, trial)
         with self._lock:
             if self.mode == "generational" or stage == 0:
-                proposal = self._stage(study, stage)[place]
+                proposal = self._stage(study, stage)[index]
             else:
                 proposal = self._steady_proposal(study, trial.number)
         proposal.store(study, trial)
@@ -197,18 +198,17 @@ class A2LSSampler(BaseSampler):
 
     def _new_stage(self, study: Study, stage: int) -> list[Proposal]:
         rng = self._generator(_STAGE_STREAM, stage)
-        first = stage * self.population
+        first = stage * self.population_size
         trials = [trial for trial in _all_trials(study) if trial.number < first] if stage > 0 else []
-        self._memory(study).forget_holders_before(first - self.population)
+        self._memory(study).forget_holders_before(first - self.population_size)
         known = self._known_before(study, trials, first)
         avoided = known if self.repeats == "redraw" else None
-        parents = self._parents(study, stage, trials)
+        parents = _losses(self._parents(study, stage, trials))
         if parents:
-            losses = [loss_of(trial.params) for trial in parents]
-            children = next_population(rng, self.population, losses, self.space, self._shares, known=avoided)
+            children = next_population(rng, self.population_size, parents, self.space, self._shares, known=avoided)
         else:
-            children = initial_population(rng, self.population, self.space, self._initial_shares, known=avoided)
-        return proposals_for(children, parents, first, known)
+            children = initial_population(rng, self.population_size, self.space, self._initial_shares, known=avoided)
+        return with_repeats(children, first, known)
 
     def _known_before(self, study: Study, trials: list[FrozenTrial], first: int) -> Mapping[Loss, list[int]]:
         """The canonical forms of these trials, whether or not they have got as far as having their parameters."""
@@ -216,8 +216,8 @@ class A2LSSampler(BaseSampler):
         known.add(trials)
         for trial in trials:
             if trial.number not in known:
-                stage, place = divmod(trial.number, self.population)
-                proposed = parameters_of(self._stage(study, stage)[place].loss, self.space, self.encoding)
+                stage, index = divmod(trial.number, self.population_size)
+                proposed = parameters_of(self._stage(study, stage)[index].loss, self.space, self.encoding)
                 known.remember(trial.number, loss_of({**proposed, **_fixed(trial), **trial.params}))
         return known.before(first)
 
@@ -230,8 +230,8 @@ class A2LSSampler(BaseSampler):
         if chosen is not None:
             by_number = {trial.number: trial for trial in trials}
             return [by_number[number] for number in chosen]
-        before = (trial for trial in trials if trial.number >= (stage - 1) * self.population)
-        survivors = self._best(study, before)
+        before = (trial for trial in trials if trial.number >= (stage - 1) * self.population_size)
+        survivors = self._survivors(study, before)
         study._storage.set_study_system_attr(study._study_id, key, [trial.number for trial in survivors])
         return survivors
 
@@ -245,7 +245,7 @@ class A2LSSampler(BaseSampler):
         if any(holder.has(holders.get(other._trial_id)) for other in others):
             return  # To wait could be forever: this thread has another trial to finish.
         deadline = time.monotonic() + self.wait_seconds
-        left = [other for other in others if other.number // self.population == stage]
+        left = [other for other in others if other.number // self.population_size == stage]
         while left := [other for other in left if not study._storage.get_trial(other._trial_id).state.is_finished()]:
             expected = holder.in_optimize and any(goes_on(other, holders.get(other._trial_id)) for other in left)
             if not expected and time.monotonic() >= deadline:
@@ -260,27 +260,30 @@ class A2LSSampler(BaseSampler):
         if not memory.is_complete_before(number):
             memory.read(_all_trials(study), but=number)
         known = memory.known
-        parents = self._best(study, memory.last_told)
-        block, place = divmod(number, self.population)
+        parents = _losses(self._survivors(study, memory.last_told))
+        block, index = divmod(number, self.population_size)
         # Drawn without replacement for each block of candidates, so that the shares are exact here, too.
-        origin: Origin = next_origins(self._generator(_STAGE_STREAM, block), self.population, self._shares)[place]
-        losses = [loss_of(trial.params) for trial in parents]
+        origin: Origin = next_origins(self._generator(_STAGE_STREAM, block), self.population_size, self._shares)[index]
         avoided = known.numbers if self.repeats == "redraw" else None
-        child = breed(rng, origin if parents else "random", losses, self.space, avoided)
-        (proposal,) = proposals_for([child], parents, number, known.numbers)
+        child = breed(rng, origin if parents else "random", parents, self.space, avoided)
+        (proposal,) = with_repeats([child], number, known.numbers)
         known.remember(number, child.loss)  # For other threads, which may ask before the parameters are stored.
         return proposal
 
     # Both
 
-    def _best(self, study: Study, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
-        best = ranked(trials, study.direction)
-        fit = (trial for trial in best if has_loss(trial.params) and loss_of(trial.params) in self.space)
-        return list(islice(fit, max(1, round(self.population * self.survivors))))
+    def _survivors(self, study: Study, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+        return surviving_trials(trials, study.direction, self.population_size, self.survivors, self._can_breed)
+
+    def _can_breed(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has a loss of this space; others may have put trials into the study."""
+        return has_loss(trial.params) and loss_of(trial.params) in self.space
 
     def _memory(self, study: Study) -> Memory:
         with self._lock:
-            return self._memories.setdefault(study._storage, {}).setdefault(study._study_id, Memory(self.population))
+            return self._memories.setdefault(study._storage, {}).setdefault(
+                study._study_id, Memory(self.population_size)
+            )
 
     def _generator(self, stream: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence((self._seed, stream, index)))
@@ -289,6 +292,11 @@ class A2LSSampler(BaseSampler):
 def _in_optimize(study: Study) -> bool:
     whole = getattr(study, "_study", study)  # Hyperband shows a sampler a part of the study only.
     return bool(whole._thread_local.in_optimize_loop)
+
+
+def _losses(trials: Iterable[FrozenTrial]) -> dict[int, Loss]:
+    """By their numbers."""
+    return {trial.number: loss_of(trial.params) for trial in trials}
 
 
 def _all_trials(study: Study) -> list[FrozenTrial]:

@@ -14,18 +14,24 @@ from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESample
 from optuna.trial import FrozenTrial
 
 from a2ls._errors import BadInput
+from a2ls.engine import Engine, Event, Failed, Finished, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
-from a2ls.search._config import Budget, SearchConfig
-from a2ls.search._contenders import baseline
-from a2ls.search._encoding import Encoding
-from a2ls.search._engine import Engine
-from a2ls.search._folder import StudyFolder, engine_for, open_study
-from a2ls.search._grid import Cell, GridSource
-from a2ls.search._jobs import Event, Failed, Finished
-from a2ls.search._pruners import make_pruner
-from a2ls.search._rows import Candidate, Row, has_row, read_candidate, read_row
-from a2ls.search._run import run_jobs
+from a2ls.search._config import Budget, SearchConfig, make_pruner
 from a2ls.search._sampler import A2LSSampler
+from a2ls.search._search_space import Encoding
+from a2ls.studies import (
+    Candidate,
+    GridSource,
+    Run,
+    StudyFolder,
+    TrialRecord,
+    baseline,
+    engine_for,
+    has_record,
+    open_study,
+    read_candidate,
+    read_record,
+)
 from a2ls.training import to_mapping, versions, with_mapping
 
 _KIND = "search"
@@ -69,7 +75,7 @@ class SearchFolder:
         self.files = StudyFolder(path)
         self.settings = settings
         self._storage = self.files.open_storage(settings.storage)
-        # Reading a row takes longer than finding it, and those that have ended do not change.
+        # Reading a record takes longer than finding it, and those that have ended do not change.
         self._ended: dict[int, Candidate] = {}
 
     @property
@@ -126,7 +132,7 @@ class SearchFolder:
     def candidates(self) -> list[Candidate]:
         """All candidates so far, in the order in which they were proposed."""
         trials = self.study().get_trials(deepcopy=False)
-        return [self._ended.get(trial.number) or self._read(trial) for trial in trials if has_row(trial)]
+        return [self._ended.get(trial.number) or self._read(trial) for trial in trials if has_record(trial)]
 
     def _read(self, trial: FrozenTrial) -> Candidate:
         candidate = read_candidate(trial)
@@ -134,9 +140,9 @@ class SearchFolder:
             self._ended[trial.number] = candidate
         return candidate
 
-    def baselines(self) -> list[Row]:
+    def baselines(self) -> list[TrialRecord]:
         """The trainings of the baselines so far."""
-        return [read_row(trial) for trial in self._baselines_study.get_trials(deepcopy=False) if has_row(trial)]
+        return [read_record(trial) for trial in self._baselines_study.get_trials(deepcopy=False) if has_record(trial)]
 
     def seconds_spent(self) -> float:
         """Time that the search has run, in all of its goes."""
@@ -186,7 +192,7 @@ class SearchFolder:
         config, budget = self.config, self.settings.budget
         study = self.study()
         _, encoding = _make_sampler(config)
-        baselines = GridSource(self._baselines_study, baseline_cells(config))
+        baselines = GridSource(self._baselines_study, baseline_runs(config))
         candidates = CandidateSource(study, config, budget, encoding)
         spent_before, start = self.seconds_spent(), time.monotonic()
         study.set_user_attr(_VERSIONS, versions())
@@ -228,10 +234,10 @@ def search(
     return folder.study()
 
 
-def baseline_cells(config: SearchConfig) -> list[Cell]:
+def baseline_runs(config: SearchConfig) -> list[Run]:
     """The trainings of a search's baselines, the first seed of each before the second of any."""
     seeds = range(config.seed, config.seed + config.baseline_seeds)
-    return [Cell(baseline(name), config.training, seed) for seed in seeds for name in config.baselines]
+    return [Run(baseline(name), config.training, seed) for seed in seeds for name in config.baselines]
 
 
 def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
@@ -239,11 +245,11 @@ def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
     if config.sampler == "random":
         return RandomSampler(seed=config.seed), "masks"
     if config.sampler == "tpe":
-        return TPESampler(seed=config.seed, n_startup_trials=config.population), "bits"
+        return TPESampler(seed=config.seed, n_startup_trials=config.population_size), "bits"
     if config.sampler == "nsga2":
-        return NSGAIISampler(seed=config.seed, population_size=config.population), "bits"
+        return NSGAIISampler(seed=config.seed, population_size=config.population_size), "bits"
     sampler = A2LSSampler(
-        config.population,
+        config.population_size,
         mode=config.mode,
         survivors=config.survivors,
         seed=config.seed,

@@ -10,7 +10,7 @@ from dataclasses import replace as changed
 
 import numpy as np
 
-from a2ls.search._space import SearchSpace
+from a2ls.search._search_space import SearchSpace
 from a2ls.space import KINDS, Loss, Operator
 
 Mask = tuple[bool, ...]

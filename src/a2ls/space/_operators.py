@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from a2ls._suggest import did_you_mean, nearest
+from a2ls._errors import did_you_mean, nearest
 
 Similarity = Literal["inner", "bilinear", "cosine", "mse", "nmse"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)

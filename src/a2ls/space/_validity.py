@@ -1,4 +1,4 @@
-"""The paper's loss rejection protocol (section 3.2.2): what makes a loss valid, and the error otherwise."""
+"""Which losses there are: the paper's loss rejection protocol (section 3.2.2), and how many pass it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from a2ls._errors import BadInput
 from a2ls.space._elements import Element
+from a2ls.space._operators import OPERATORS
 
 # The longest horizon of the paper's experiments.
 MAX_HORIZON = 10
@@ -43,3 +44,13 @@ def semantic_problems(
     if not 1 <= horizon <= max_horizon:
         problems.append(f"the horizon {horizon} is outside 1..{max_horizon}")
     return tuple(problems)
+
+
+def space_size(max_horizon: int = MAX_HORIZON) -> int:
+    """The number of losses with horizons 1..max_horizon, as the paper counts them (about 7.5e20 for 10).
+
+    Every pair of masks counts, also those that are not valid or mean the same as another pair.
+    """
+    # A shift, because the type of 2**n is not always int.
+    pairs_of_masks = sum(1 << (6 * horizon + 6) for horizon in range(1, max_horizon + 1))
+    return len(OPERATORS) * pairs_of_masks

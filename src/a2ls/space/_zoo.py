@@ -9,8 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from a2ls._errors import BadInput
-from a2ls._suggest import did_you_mean, nearest
+from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls.space._loss import Loss
 from a2ls.space._loss_files import means_file, read_loss_file
 from a2ls.space._text import has_arrow

@@ -3,49 +3,80 @@
     >>> curve = train(preset("fast", "cheetah-run"), named_loss("a2-winner"), seed=0)
     >>> curve.aulc
 
-`Training` is the same loop as an object that can be watched, saved and taken up again; `run_in_folder` keeps one on
-disk, where it survives a kill at any instant.
+`Training` is the same loop as an object that can be watched, saved and taken up again. `CheckpointedRun` lets one
+survive a kill at any instant, and `run_in_folder` keeps one on disk with all that it found.
 """
 
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.training._baselines import (
+from a2ls.training._config import DEFAULT_AGENT, TrainConfig
+from a2ls.training._curve import Curve, CurvePoint
+from a2ls.training._job import (
+    NO_LOSS,
+    TrainJob,
+    differences,
+    loss_text,
+    option_text,
+    parse_loss,
+    read_job,
+    to_mapping,
+    with_mapping,
+)
+from a2ls.training._presets import (
+    DEFAULT_PRESET,
+    PresetName,
     baseline_loss,
     baseline_names,
+    in_environment,
     is_baseline,
     plain_baseline,
+    preset,
+    preset_for,
     require_baseline,
     usual_baselines,
     with_baseline,
 )
-from a2ls.training._checkpoint import DEFAULT_CHECKPOINT_SECONDS, Checkpoint
-from a2ls.training._config import DEFAULT_AGENT, TrainConfig
-from a2ls.training._curve import Curve, CurvePoint
-from a2ls.training._files import write_whole
-from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
-from a2ls.training._presets import DEFAULT_PRESET, PresetName, in_environment, preset, preset_for
-from a2ls.training._run_folder import NotARun, Result, RunFolder, versions
-from a2ls.training._settings import differences, option_text, to_mapping, with_mapping
+from a2ls.training._run_folder import (
+    DEFAULT_CHECKPOINT_SECONDS,
+    Checkpoint,
+    NotARun,
+    Result,
+    RunFolder,
+    versions,
+    write_whole,
+)
+from a2ls.training._seeds import derived_seed
 from a2ls.training._video import VideoFormat
 
 if TYPE_CHECKING:
-    from a2ls.training._process import prepare_process
-    from a2ls.training._replay import Replay, SequenceNeeds
-    from a2ls.training._requirements import require_trainable
-    from a2ls.training._run import run_in_folder
+    from a2ls.training._replay_buffer import ReplayBuffer, SequenceNeeds
+    from a2ls.training._run import CheckpointedRun, prepare_process, run_in_folder
     from a2ls.training._trained_agent import TrainedAgent, read_trained_agent
-    from a2ls.training._training import Diverged, Training, train
+    from a2ls.training._trainer import Diverged, Training, require_trainable, train
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
-            "a2ls.training._process": ("prepare_process",),
-            "a2ls.training._replay": ("Replay", "SequenceNeeds"),
-            "a2ls.training._requirements": ("require_trainable",),
-            "a2ls.training._run": ("run_in_folder",),
-            "a2ls.training._trained_agent": ("TrainedAgent", "read_trained_agent"),
-            "a2ls.training._training": ("Diverged", "Training", "train"),
+            "a2ls.training._replay_buffer": (
+                "ReplayBuffer",
+                "SequenceNeeds",
+            ),
+            "a2ls.training._run": (
+                "CheckpointedRun",
+                "prepare_process",
+                "run_in_folder",
+            ),
+            "a2ls.training._trained_agent": (
+                "TrainedAgent",
+                "read_trained_agent",
+            ),
+            "a2ls.training._trainer": (
+                "Diverged",
+                "Training",
+                "require_trainable",
+                "train",
+            ),
         },
     )
 
@@ -55,12 +86,13 @@ __all__ = [
     "DEFAULT_PRESET",
     "NO_LOSS",
     "Checkpoint",
+    "CheckpointedRun",
     "Curve",
     "CurvePoint",
     "Diverged",
     "NotARun",
     "PresetName",
-    "Replay",
+    "ReplayBuffer",
     "Result",
     "RunFolder",
     "SequenceNeeds",
@@ -71,6 +103,7 @@ __all__ = [
     "VideoFormat",
     "baseline_loss",
     "baseline_names",
+    "derived_seed",
     "differences",
     "in_environment",
     "is_baseline",

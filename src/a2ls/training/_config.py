@@ -30,7 +30,7 @@ class TrainConfig:
     """The agent: `sac`, or `module:name` of one of your own."""
 
     steps: int = 100_000
-    """Environment steps: decisions of the agent times the action repeat."""
+    """Environment steps: agent steps times the action repeat."""
 
     evaluations: int = 5
     """Points of the curve, evenly spaced, the last at the end. The mean of their scores is the AULC."""
@@ -38,8 +38,8 @@ class TrainConfig:
     evaluation_episodes: int = 10
     """Deterministic episodes in each evaluation."""
 
-    initial_steps: int = 1_000
-    """Random decisions before learning begins; from then on there is one update per decision."""
+    learning_starts: int = 1_000
+    """Random agent steps before learning begins; from then on there is one update per agent step."""
 
     batch_size: int = 512
     """Transitions in a batch."""
@@ -47,7 +47,7 @@ class TrainConfig:
     auxiliary_batch_size: int = 0
     """Sequences in a batch of the auxiliary loss; 0 for as many as in the other."""
 
-    replay_capacity: int = 100_000
+    buffer_size: int = 100_000
     """Transitions remembered."""
 
     device: str = "cpu"
@@ -58,7 +58,7 @@ class TrainConfig:
     PyTorch runs them, and all results are the same but for rounding."""
 
     def __post_init__(self) -> None:
-        counts = ("evaluations", "evaluation_episodes", "initial_steps", "batch_size", "replay_capacity")
+        counts = ("evaluations", "evaluation_episodes", "learning_starts", "batch_size", "buffer_size")
         require(self, counts, lambda value: value >= 1, "be at least 1")
         require(self, ("auxiliary_batch_size",), lambda value: value >= 0, "not be negative")
         settings = agent_spec(self.algorithm).config
@@ -68,15 +68,15 @@ class TrainConfig:
                 f"{settings.__name__}: use with_agent"
             )
         self.agent.require_observations(pixels=self.environment.pixels)
-        if self.decisions < self.evaluations:
+        if self.agent_steps < self.evaluations:
             raise BadInput(
-                f"steps is {self.steps}, which is {self.decisions} decisions with an action repeat of "
+                f"steps is {self.steps}, which is {self.agent_steps} agent steps with an action repeat of "
                 f"{self.environment.action_repeat}: too few for {self.evaluations} evaluations"
             )
         _check_device(self.device)
 
     @property
-    def decisions(self) -> int:
+    def agent_steps(self) -> int:
         """How often the agent chooses an action in the whole training."""
         return self.steps // self.environment.action_repeat
 
@@ -85,9 +85,9 @@ class TrainConfig:
         """Whether updates are recorded: convolutions take so long that nothing would be gained."""
         return self.compiled and self.device == "cpu" and not self.environment.pixels
 
-    def evaluation_decisions(self) -> tuple[int, ...]:
-        """After how many decisions each evaluation takes place."""
-        return tuple(round(self.decisions * (i + 1) / self.evaluations) for i in range(self.evaluations))
+    def evaluation_agent_steps(self) -> tuple[int, ...]:
+        """After how many agent steps each evaluation takes place."""
+        return tuple(round(self.agent_steps * (i + 1) / self.evaluations) for i in range(self.evaluations))
 
     def with_agent(self, algorithm: str, settings: AgentConfig | None = None) -> TrainConfig:
         """The same training with another agent, whose settings are its defaults if not given."""

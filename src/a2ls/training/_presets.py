@@ -1,4 +1,4 @@
-"""Named configurations."""
+"""Named configurations: presets, and the baselines that auxiliary losses are compared with."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from a2ls._errors import BadInput
-from a2ls.agents import agent_spec
+from a2ls._errors import BadInput, did_you_mean, nearest
+from a2ls.agents import Baseline, agent_spec, agent_specs
 from a2ls.envs import EnvironmentConfig, paper_task
+from a2ls.space import Loss, named_loss
 from a2ls.training._config import DEFAULT_AGENT, TrainConfig
 
 PresetName = Literal["fast", "paper-vector", "fast-image", "paper-image-search", "paper-image"]
@@ -17,7 +18,7 @@ DEFAULT_PRESET: PresetName = "fast"
 
 _CHEETAH = "cheetah-run"
 _IMAGE_SUFFIX = "-image"
-_FAST_IMAGE_DECISIONS, _QUICK_IMAGE_DECISIONS = 10_000, 2_000
+_FAST_IMAGE_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 2_000
 
 Settings = dict[str, Any]
 """Fields of `TrainConfig`, all but those of the agent."""
@@ -30,7 +31,7 @@ def _fast(env: str) -> Settings:
 
 def _quick(env: str) -> Settings:
     """As `fast`, but smaller and shorter: enough to see an agent begin to learn."""
-    shorter = {"batch_size": 64, "steps": 16_000, "evaluations": 4, "evaluation_episodes": 5, "initial_steps": 500}
+    shorter = {"batch_size": 64, "steps": 16_000, "evaluations": 4, "evaluation_episodes": 5, "learning_starts": 500}
     return _fast(env) | shorter
 
 
@@ -43,7 +44,7 @@ def _fast_image(env: str) -> Settings:
     """Small images, few filters and a small batch: about ten minutes on one core for every task."""
     return {
         "environment": _images(env, frame_size=42, shadows=False),
-        "steps": _FAST_IMAGE_DECISIONS * _image_action_repeat(env),
+        "steps": _FAST_IMAGE_AGENT_STEPS * _image_action_repeat(env),
         "batch_size": 64,
         "evaluation_episodes": 3,
     }
@@ -51,8 +52,8 @@ def _fast_image(env: str) -> Settings:
 
 def _quick_image(env: str) -> Settings:
     """As `fast-image`, but smaller and shorter."""
-    steps = _QUICK_IMAGE_DECISIONS * _image_action_repeat(env)
-    shorter = {"batch_size": 32, "steps": steps, "evaluations": 2, "evaluation_episodes": 2, "initial_steps": 500}
+    steps = _QUICK_IMAGE_AGENT_STEPS * _image_action_repeat(env)
+    shorter = {"batch_size": 32, "steps": steps, "evaluations": 2, "evaluation_episodes": 2, "learning_starts": 500}
     return _fast_image(env) | shorter
 
 
@@ -130,3 +131,72 @@ def preset_for(name: str, *, pixels: bool, allowed: tuple[str, ...] = get_args(P
         return name + _IMAGE_SUFFIX
     suitable = ", ".join(each for each in allowed if "image" in each)
     raise BadInput(f"the preset {name!r} is for vectors; for pixels there are {suitable}")
+
+
+def baseline_names(algorithm: str | None = None, *, pixels: bool | None = None) -> tuple[str, ...]:
+    """The baselines of an agent, or of all that are registered; those for images or for vectors only, if asked for.
+
+    The first of an agent is the agent itself, without a loss.
+    """
+    specs = agent_specs() if algorithm is None else (agent_spec(algorithm),)
+    return tuple(
+        name
+        for spec in specs
+        for name, each in spec.all_baselines().items()
+        if pixels is None or each.suits(pixels=pixels)
+    )
+
+
+def plain_baseline(algorithm: str) -> str:
+    """The name of the agent itself, without a loss, among its baselines."""
+    return baseline_names(algorithm)[0]
+
+
+def usual_baselines(config: TrainConfig) -> tuple[str, ...]:
+    """What to compare losses with, if nothing else is asked for."""
+    known = agent_spec(config.algorithm).all_baselines().items()
+    return tuple(name for name, each in known if each.usual and each.suits(pixels=config.environment.pixels))
+
+
+def is_baseline(name: str) -> bool:
+    """Whether an agent has a baseline of this name."""
+    return name in baseline_names()
+
+
+def require_baseline(name: str) -> str:
+    """The name, if there is a baseline of it.
+
+    Raises:
+        BadInput: If there is none, naming those that there are.
+    """
+    _find(name)
+    return name
+
+
+def baseline_loss(name: str) -> Loss | None:
+    """The auxiliary loss of a baseline: CURL has one, the others have none."""
+    loss = _find(name).loss
+    return None if loss is None else named_loss(loss)
+
+
+def with_baseline(config: TrainConfig, name: str) -> TrainConfig:
+    """The configuration with the variant of its agent of this name.
+
+    Raises:
+        BadInput: If it is a variant of another agent, or not for observations of this kind.
+    """
+    pixels = config.environment.pixels
+    suitable = baseline_names(config.algorithm, pixels=pixels)
+    if name not in suitable:
+        kind = "images" if pixels else "vectors"
+        raise BadInput(f"{name} is no baseline of {config.algorithm} for {kind}; allowed are {', '.join(suitable)}")
+    settings, frame_size = _find(name).change(config.agent, config.environment.frame_size)
+    return replace(config, environment=replace(config.environment, frame_size=frame_size), agent=settings)
+
+
+def _find(name: str) -> Baseline:
+    known = {each: found for spec in agent_specs() for each, found in spec.all_baselines().items()}
+    if name not in known:
+        hint = did_you_mean(nearest(name, known)) or f"allowed are {', '.join(known)}"
+        raise BadInput(f"there is no baseline {name!r}: {hint}")
+    return known[name]

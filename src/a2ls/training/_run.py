@@ -1,30 +1,95 @@
-"""Doing a training in its folder, from wherever a kill left it to the end."""
+"""Doing a training from wherever a kill left it to the end, and keeping all of it in its folder."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import sys
 import time
 from collections.abc import Callable
 from typing import Literal
 
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from a2ls.training import _seeds as seeds
-from a2ls.training._checkpoint import DEFAULT_CHECKPOINT_SECONDS
 from a2ls.training._curve import CurvePoint
-from a2ls.training._run_folder import Result, RunFolder, versions
-from a2ls.training._training import Diverged, Training
+from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, Checkpoint, Result, RunFolder, versions
+from a2ls.training._trainer import Diverged, OnEvaluation, Training
 from a2ls.training._video import VideoFormat, record_video
 
-METRICS_EVERY_DECISIONS = 250
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_NEVER = 2**30
+
+
+def prepare_process(threads: int = 1) -> None:
+    """Make trainings in this process fast; call it once, before the first.
+
+    One thread is best where several processes train at once. The results of `train` do not depend on the rest of what
+    this does, only its speed.
+    """
+    torch.set_num_threads(threads)
+    _keep_freed_memory()
+    # What is loaded by now stays, so the garbage collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+
+
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what is freed.
+
+    An update of wide networks takes and frees tens of megabytes. By default glibc hands them back to the system each
+    time, and getting them again costs a tenth of the update in page faults.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError, OSError):  # Not glibc.
+            libc = ctypes.CDLL(None)
+            libc.mallopt(_M_MMAP_THRESHOLD, _NEVER)
+            libc.mallopt(_M_TRIM_THRESHOLD, _NEVER)
+
+
+class CheckpointedRun:
+    """A training that goes on from its checkpoint, if there is one, and saves itself between episodes.
+
+    The finished curve is the same however often the process was killed on the way.
+
+    Args:
+        training: A new training; it is brought to the checkpoint at once.
+        checkpoint: Where to go on from, and where to save; None to save nothing.
+        checkpoint_seconds: How much time a kill may cost.
+    """
+
+    def __init__(self, training: Training, checkpoint: Checkpoint | None, checkpoint_seconds: float) -> None:
+        self._start = time.monotonic()
+        self._training = training
+        self._checkpoint = checkpoint
+        self._checkpoint_seconds = checkpoint_seconds
+        self._seconds_before = 0.0 if checkpoint is None else checkpoint.restore(training)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent training, that of earlier processes included, as far as the checkpoint remembers them."""
+        return self._seconds_before + time.monotonic() - self._start
+
+    def to_the_end(self, *, on_step: Callable[[Training], None], on_evaluation: OnEvaluation) -> None:
+        """Train what is left; the arguments are those of `Training.run`."""
+        self._training.run(on_step=on_step, on_evaluation=on_evaluation, on_episode=self._save_if_due)
+
+    def _save_if_due(self, training: Training) -> None:
+        if self._checkpoint is not None and self._checkpoint.is_due(self._checkpoint_seconds):
+            self._checkpoint.save(training, self.seconds)
+
+
+METRICS_EVERY = 250
 
 
 def run_in_folder(
     folder: RunFolder,
     *,
-    on_start: Callable[[Training], None] | None = None,
-    on_decision: Callable[[Training], None] | None = None,
-    on_evaluation: Callable[[CurvePoint], None] | None = None,
+    on_start: Callable[[Training], None] = lambda _: None,
+    on_step: Callable[[Training], None] = lambda _: None,
+    on_evaluation: Callable[[CurvePoint], None] = lambda _: None,
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
     video: VideoFormat | None = None,
 ) -> Result:
@@ -36,7 +101,7 @@ def run_in_folder(
     Args:
         folder: The run.
         on_start: Called once with the training, before it goes on.
-        on_decision: Called after each decision.
+        on_step: Called after each agent step.
         on_evaluation: Called with each new point of the curve.
         checkpoint_seconds: How much time a kill may cost; checkpoints are written between episodes.
         video: In which format to record an episode of the trained agent; None for no video.
@@ -47,23 +112,15 @@ def run_in_folder(
     ended = folder.read_result()
     if ended is not None and (ended.state == "diverged" or video is None):
         return ended
-    job = folder.read_job()
+    job = folder.job
     training = Training(job.config, job.loss, job.seed)
     try:
-        seconds_before = folder.checkpoint.restore(training)
+        run = CheckpointedRun(training, folder.checkpoint, checkpoint_seconds)
         if ended is None:
             # Points after the checkpoint are found again, and are the same.
             folder.write_curve(training.curve)
-            if on_start is not None:
-                on_start(training)
-            ended = _train(
-                folder,
-                training,
-                seconds_before,
-                checkpoint_seconds=checkpoint_seconds,
-                on_decision=on_decision,
-                on_evaluation=on_evaluation,
-            )
+            on_start(training)
+            ended = _to_the_end(run, training, folder, on_step, on_evaluation)
         if video is not None:
             seed = seeds.derived_seed(job.seed, seeds.VIDEO)
             record_video(training.policy, job.config.environment, seed, folder.path / f"video.{video}")
@@ -72,47 +129,36 @@ def run_in_folder(
     return ended
 
 
-def _train(
-    folder: RunFolder,
+def _to_the_end(
+    run: CheckpointedRun,
     training: Training,
-    seconds_before: float,
-    *,
-    checkpoint_seconds: float,
-    on_decision: Callable[[Training], None] | None,
-    on_evaluation: Callable[[CurvePoint], None] | None,
+    folder: RunFolder,
+    on_step: Callable[[Training], None],
+    on_evaluation: Callable[[CurvePoint], None],
 ) -> Result:
-    start = time.monotonic()
+    """Train what is left, and keep the metrics, the curve, the trained agent and the result in the folder."""
     writer = SummaryWriter(str(folder.tensorboard), purge_step=training.step)
 
-    def seconds() -> float:
-        return seconds_before + time.monotonic() - start
-
-    def decided(training: Training) -> None:
-        if training.decisions % METRICS_EVERY_DECISIONS == 0:
+    def step_taken(training: Training) -> None:
+        if training.agent_steps % METRICS_EVERY == 0:
             for name, value in training.metrics.items():
                 writer.add_scalar(f"update/{name}", value, training.step)
-        if on_decision is not None:
-            on_decision(training)
+        on_step(training)
 
     def evaluated(point: CurvePoint) -> None:
         folder.write_curve(training.curve)
         writer.add_scalar("evaluation/score", point.score, point.step)
-        if on_evaluation is not None:
-            on_evaluation(point)
-
-    def between_episodes(training: Training) -> None:
-        if folder.checkpoint.is_due(checkpoint_seconds):
-            folder.checkpoint.save(training, seconds())
+        on_evaluation(point)
 
     try:
-        training.run(on_decision=decided, on_evaluation=evaluated, on_episode=between_episodes)
+        run.to_the_end(on_step=step_taken, on_evaluation=evaluated)
     except Diverged as error:
-        folder.write_result(_result("diverged", str(error), training, seconds()))
+        folder.write_result(_result("diverged", str(error), training, run.seconds))
         raise
     finally:
         writer.close()
-    folder.checkpoint.save(training, seconds())
-    result = _result("finished", "", training, seconds())
+    folder.checkpoint.save(training, run.seconds)
+    result = _result("finished", "", training, run.seconds)
     folder.write_result(result)
     return result
 

@@ -1,27 +1,32 @@
-"""A training on disk: what it is, how far it came, and what it found.
-
-config.toml     the job; `a2ls train --config` takes it back
-curve.csv       the evaluations so far
-checkpoint.pt   all that is needed to go on after a kill
-tensorboard/    curve and losses
-result.json     once it has ended: how, and what it took
-video.mp4       an episode of the trained agent, if asked for; or video.gif
-"""
+"""A training on disk: what it is, how far it came, and what it found; and its checkpoint, to go on after a kill."""
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import platform
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from a2ls._errors import BadInput
-from a2ls.training._checkpoint import Checkpoint
 from a2ls.training._curve import Curve
-from a2ls.training._files import write_whole
 from a2ls.training._job import TrainJob, read_job
+
+if TYPE_CHECKING:
+    from a2ls.training._trainer import Training
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary path beside `path`, and put the result in its place at once."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    write(temporary)
+    temporary.replace(path)
 
 
 class NotARun(BadInput):
@@ -77,8 +82,9 @@ class RunFolder:
             raise NotARun(f"{path} holds no run: there is no {folder.config.name} in it")
         return folder
 
-    def read_job(self) -> TrainJob:
-        """What is trained here."""
+    @cached_property
+    def job(self) -> TrainJob:
+        """What is trained here; read once, since it never changes."""
         return read_job(self.config)
 
     def read_curve(self) -> Curve:
@@ -101,3 +107,57 @@ class RunFolder:
 def versions() -> dict[str, str]:
     """What results may depend on beside their settings."""
     return {"python": platform.python_version(), **{name: version(name) for name in ("a2ls", "torch", "gymnasium")}}
+
+
+DEFAULT_CHECKPOINT_SECONDS = 30.0
+# A replay buffer full of images has gigabytes: training must not stop for it all the time.
+_MOST_TIME_SAVING = 0.05
+
+
+class Checkpoint:
+    """The file of one training. There is either a whole checkpoint in it or none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._last = time.monotonic()
+        self._cost = 0.0
+
+    def is_due(self, every: float) -> bool:
+        """Whether it is time for the next one: so many seconds after the last, or later if saving takes too long."""
+        return time.monotonic() - self._last > max(every, self._cost / _MOST_TIME_SAVING)
+
+    def save(self, training: Training, seconds: float) -> None:
+        """Replace the checkpoint; `training` must be between two episodes, or at its end.
+
+        Args:
+            training: What to save.
+            seconds: How long it has trained so far.
+        """
+        import torch  # noqa: PLC0415 (slow to import, and many who ask for this class only want to know of the file)
+
+        start = time.monotonic()
+        state = {"training": training.state_dict(), "seconds": seconds}
+        write_whole(self.path, lambda file: torch.save(state, file))
+        self._last = time.monotonic()
+        self._cost = self._last - start
+
+    def restore(self, training: Training) -> float:
+        """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken."""
+        import torch  # noqa: PLC0415
+
+        if not self.path.exists():
+            return 0.0
+        # Mapped, because a replay buffer full of images would not fit into the memory twice.
+        state = torch.load(self.path, map_location=training.device, weights_only=True, mmap=True)
+        training.load_state_dict(state["training"])
+        return float(state["seconds"])
+
+    def remove(self) -> None:
+        """Delete the checkpoint, if there is one, and all that belongs to it."""
+        self.path.unlink(missing_ok=True)
+        self.remove_unfinished()
+
+    def remove_unfinished(self) -> None:
+        """Delete what a process that was killed in `save` left beside the file. Only while nobody else saves here."""
+        for file in self.path.parent.glob(f".{glob.escape(self.path.name)}.*"):
+            file.unlink(missing_ok=True)

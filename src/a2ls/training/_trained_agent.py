@@ -12,9 +12,9 @@ from gymnasium import spaces
 
 from a2ls._errors import BadInput
 from a2ls.agents import Agent, make_agent
-from a2ls.training._replay import Replay
+from a2ls.training._replay_buffer import ReplayBuffer
 from a2ls.training._run_folder import RunFolder
-from a2ls.training._training import require_format
+from a2ls.training._trainer import require_format
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class TrainedAgent:
     """An agent as a checkpoint has it, and what it learned from."""
 
     agent: Agent
-    replay: Replay
+    replay_buffer: ReplayBuffer
     step: int
     """Environment steps that it had been trained for."""
 
 
 def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> TrainedAgent:
-    """Read an agent and its replay memory, on the CPU. No environment is made.
+    """Read an agent and its replay buffer, on the CPU. No environment is made.
 
     Args:
         folder: The run.
@@ -41,7 +41,7 @@ def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> Tra
     if not path.is_file():
         raise BadInput(f"{path} does not exist: a run writes it between two episodes, and at its end")
     try:
-        # Mapped, because a replay memory full of images would not fit into the memory twice.
+        # Mapped, because a replay buffer full of images would not fit into the memory twice.
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)["training"]
     except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError) as error:
         raise BadInput(f"{path} is no checkpoint of a run") from error
@@ -53,7 +53,7 @@ def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> Tra
 
 
 def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
-    job = folder.read_job()
+    job = folder.job
     config = job.config
     observation_shape, action_space = tuple(state["observation_shape"]), _action_space(state)
     agent = make_agent(config.algorithm, observation_shape, action_space, config.agent, job.loss)
@@ -62,9 +62,11 @@ def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
     missing, unexpected = agent.load_state_dict(networks, strict=False)
     if unexpected or set(missing) != {"_extra_state"}:
         raise KeyError(f"missing {missing}, unexpected {unexpected}")
-    replay = Replay(min(config.replay_capacity, config.decisions), observation_shape, action_space, torch.device("cpu"))
+    replay = ReplayBuffer(
+        min(config.buffer_size, config.agent_steps), observation_shape, action_space, torch.device("cpu")
+    )
     replay.load_state_dict(state["replay"])
-    return TrainedAgent(agent, replay, state["decisions"] * config.environment.action_repeat)
+    return TrainedAgent(agent, replay, state["agent_steps"] * config.environment.action_repeat)
 
 
 def _action_space(state: dict[str, Any]) -> spaces.Space[Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from a2ls._errors import BadInput
 from a2ls.envs import EnvironmentConfig, make_env
-from a2ls.training._evaluation import Policy
+
+if TYPE_CHECKING:  # It needs torch, which the format of a video does not.
+    from a2ls.training._trainer import Policy
 
 FRAMES_PER_SECOND = 25
 
@@ -18,7 +20,7 @@ VideoFormat = Literal["mp4", "gif"]
 
 
 def record_video(policy: Policy, config: EnvironmentConfig, seed: int, path: Path) -> float:
-    """Play one episode, write a frame per decision to `path` (.mp4 or .gif), and return the episode's return.
+    """Play one episode, write a frame per agent step to `path` (.mp4 or .gif), and return the episode's return.
 
     Args:
         policy: Maps an observation to an action (action_dim,).

@@ -27,7 +27,6 @@ from a2ls.analysis.figures._ancestry import (
     change,
     draw_ancestry_tree,
 )
-from a2ls.analysis.figures._bins import Group
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING, FigureKind, PairFigureKind
 from a2ls.analysis.figures._checkpoints import (
     CheckpointCorrelations,
@@ -42,19 +41,15 @@ from a2ls.analysis.figures._curves import (
     learning_curves,
 )
 from a2ls.analysis.figures._evolution import BaselineLevel, Dot, Evolution, StageMean, draw_evolution, evolution
-from a2ls.analysis.figures._masks import MaskShares, SurvivorMasks, draw_survivor_masks, survivor_masks
-from a2ls.analysis.figures._patterns import (
+from a2ls.analysis.figures._histograms import (
+    Group,
     PatternHistogram,
     PatternHistograms,
     draw_pattern_histograms,
     pattern_histograms,
 )
-from a2ls.analysis.figures._pruning import (
-    PruningHistogram,
-    draw_pruning_histogram,
-    pruning_histogram,
-    pruning_pair,
-)
+from a2ls.analysis.figures._masks import MaskShares, SurvivorMasks, draw_survivor_masks, survivor_masks
+from a2ls.analysis.figures._pruning import PruningHistogram, draw_pruning_histogram, pruning_histogram, pruning_pair
 from a2ls.analysis.figures._selection import Selection, Selections, draw_selections, selections
 from a2ls.analysis.figures._style import BACKGROUNDS, ORIGIN_COLOURS, Theme, theme_layout
 

@@ -8,20 +8,60 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
+from a2ls._formatting import count_of
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._standings import finite_score
-from a2ls.analysis.figures._layers import centred, layers_of, untangled
-from a2ls.analysis.figures._style import (
-    counted,
-    in_origin_order,
-    new_figure,
-    origin_colour,
-    origin_symbol,
-    wrapped,
-)
+from a2ls.analysis._leaderboard import finite_score
+from a2ls.analysis.figures._style import in_origin_order, new_figure, origin_colour, origin_symbol, wrapped
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of
-from a2ls.search import Candidate
 from a2ls.space import Element, Loss
+from a2ls.studies import Candidate
+
+_SWEEPS = 4
+
+Parents = Mapping[int, Sequence[int]]
+
+
+def layers_of(stages: Mapping[int, int], parents: Parents) -> list[list[int]]:
+    """Rows of members by stage, the oldest first; every parent is in a row before its children's.
+
+    Where a parent is in the stage of its child, the stage gets several rows.
+    """
+    depths: dict[int, int] = {}
+    # Parents are older than their children, and numbers grow with time.
+    for number in sorted(stages):
+        same = [depths[parent] for parent in parents[number] if stages[parent] == stages[number]]
+        depths[number] = 1 + max(same, default=-1)
+    keys = sorted({(stages[number], depths[number]) for number in stages})
+    return [[number for number in sorted(stages) if (stages[number], depths[number]) == key] for key in keys]
+
+
+def untangled(rows: Sequence[Sequence[int]], parents: Parents) -> list[list[int]]:
+    """The rows with their members in an order in which they stand near their parents and children.
+
+    Each is moved to the mean place of its relatives, up and down the rows some times: the barycentre method.
+    """
+    children: dict[int, list[int]] = {number: [] for row in rows for number in row}
+    for number in children:
+        for parent in parents[number]:
+            children[parent].append(number)
+    ordered = [list(row) for row in rows]
+    for _ in range(_SWEEPS):
+        for relatives, sweep in ((children, reversed(ordered)), (parents, iter(ordered))):
+            for row in sweep:
+                places = {number: x for each in ordered for number, x in zip(each, centred(len(each)), strict=True)}
+                row.sort(key=lambda number: _mean_place(number, relatives, places))
+    return ordered
+
+
+def _mean_place(number: int, relatives: Parents, places: Mapping[int, float]) -> float:
+    own = [places[other] for other in relatives[number]]
+    return fmean(own) if own else places[number]
+
+
+def centred(count: int) -> list[float]:
+    """Places at a distance of 1, with 0 in the middle."""
+    return [i - (count - 1) / 2 for i in range(count)]
+
 
 TITLE = "How the winner came about"
 CAPTION = (
@@ -124,7 +164,7 @@ def ancestry_tree(dataset: Dataset) -> AncestryTree | None:
     best = next(iter(finished_trainings(dataset)), None)
     if best is None:
         return None
-    family = _family(best.candidate, {candidate.number: candidate for candidate in dataset.candidates})
+    family = _family(best, {candidate.number: candidate for candidate in dataset.candidates})
     parents = {
         number: [parent for parent in candidate.parents if parent in family] for number, candidate in family.items()
     }
@@ -194,7 +234,7 @@ def _subtitle(data: AncestryTree) -> str:
     ancestors = len(data.nodes) - 1
     if not ancestors:
         return f"{data.env}: candidate {data.winner} has no parents"
-    return f"{data.env}: candidate {data.winner} and its {counted(ancestors, 'ancestor')}"
+    return f"{data.env}: candidate {data.winner} and its {count_of(ancestors, 'ancestor')}"
 
 
 def _row_label(nodes: Sequence[Ancestor], row: int) -> str:

@@ -14,8 +14,8 @@ from a2ls.analysis.figures import (
     _checkpoints,
     _curves,
     _evolution,
+    _histograms,
     _masks,
-    _patterns,
     _pruning,
     _selection,
 )
@@ -95,10 +95,10 @@ FIGURES: tuple[FigureKind, ...] = (
     ),
     FigureKind(
         "patterns",
-        _patterns.TITLE,
-        _patterns.CAPTION,
-        _patterns.NEEDS,
-        _drawn(_patterns.pattern_histograms, _patterns.draw_pattern_histograms),
+        _histograms.TITLE,
+        _histograms.CAPTION,
+        _histograms.NEEDS,
+        _drawn(_histograms.pattern_histograms, _histograms.draw_pattern_histograms),
     ),
     FigureKind(
         "selection",

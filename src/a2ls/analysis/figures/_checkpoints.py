@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from a2ls.analysis._dataset import Dataset
+from a2ls.analysis.figures._curves import candidate_curve
 from a2ls.analysis.figures._style import SMALL, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 
@@ -47,13 +48,13 @@ def checkpoint_correlations(dataset: Dataset) -> CheckpointCorrelations | None:
 
     Candidates whose checkpoints are not those of most others are left out.
     """
-    trainings = finished_trainings(dataset)
-    if not trainings:
+    curves = [*map(candidate_curve, finished_trainings(dataset))]
+    if not curves:
         return None
-    steps, count = Counter(training.steps for training in trainings).most_common(1)[0]
+    steps, count = Counter(curve.steps for curve in curves).most_common(1)[0]
     if count < FEWEST_CANDIDATES:
         return None
-    columns = np.array([(*training.scores, training.aulc) for training in trainings if training.steps == steps]).T
+    columns = np.array([(*curve.scores, curve.aulc) for curve in curves if curve.steps == steps]).T
     return CheckpointCorrelations(environment(dataset), count, steps, _spearman(columns))
 
 

@@ -9,11 +9,13 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from a2ls._statistics import MIN_SEEDS, mean_band
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._standings import TOP, BaselineResult, baseline_results
+from a2ls.analysis._leaderboard import TOP, baseline_results
 from a2ls.analysis.figures._style import SKY, baseline_line, escaped, faint, new_figure, wrapped
-from a2ls.analysis.figures._trainings import Training, environment, finished_trainings
-from a2ls.search import MIN_SEEDS, mean_interval
+from a2ls.analysis.figures._trainings import environment, finished_trainings
+from a2ls.benchmark import MethodRuns
+from a2ls.studies import Candidate
 
 TITLE = "Curves of the best candidates"
 CAPTION = (
@@ -23,7 +25,7 @@ CAPTION = (
 )
 NEEDS = "a finished candidate or baseline"
 
-Band = Literal["95 % interval", "lowest to highest"]
+Spread = Literal["95 % interval", "lowest to highest"]
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "cross", "x", "star", "hexagon")
 _HEIGHT = 460
 
@@ -48,7 +50,7 @@ class BaselineCurve:
     seeds: int
     steps: tuple[int, ...]
     mean: tuple[float, ...]
-    band: Band | None
+    band: Spread | None
     """What low and high are; None for one seed."""
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -77,31 +79,30 @@ def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
     return LearningCurves(environment(dataset), candidates, baselines)
 
 
-def candidate_curve(training: Training) -> CandidateCurve:
+def candidate_curve(candidate: Candidate) -> CandidateCurve:
     """The curve of a finished candidate."""
-    return CandidateCurve(training.number, training.candidate.label, training.aulc, training.steps, training.scores)
+    points = candidate.curve.points
+    steps, scores = tuple(point.step for point in points), tuple(point.score for point in points)
+    return CandidateCurve(candidate.number, candidate.label, candidate.curve.aulc, steps, scores)
 
 
-def _baseline_curve(result: BaselineResult) -> BaselineCurve:
-    points = result.curve.points
-    band: Band | None = None
-    low = high = ()  # type: tuple[float, ...]
-    if len(result.rows) >= MIN_SEEDS:
-        band = "95 % interval"
-        intervals = [mean_interval(np.array(point.returns)) for point in points]
-        low = tuple(interval.low for interval in intervals if interval is not None)
-        high = tuple(interval.high for interval in intervals if interval is not None)
-    elif len(result.rows) > 1:
-        band = "lowest to highest"
-        low, high = tuple(min(point.returns) for point in points), tuple(max(point.returns) for point in points)
+def _baseline_curve(runs: MethodRuns) -> BaselineCurve:
+    curves = runs.curves()
+    means = mean_band(curves)
+    spread: Spread | None = None
+    low = high = np.empty(0)
+    if len(curves) >= MIN_SEEDS:
+        spread, low, high = "95 % interval", means.low, means.high
+    elif len(curves) > 1:
+        spread, low, high = "lowest to highest", curves.min(axis=0), curves.max(axis=0)
     return BaselineCurve(
-        name=result.name,
-        seeds=len(result.rows),
-        steps=tuple(point.step for point in points),
-        mean=tuple(point.score for point in points),
-        band=band,
-        low=low,
-        high=high,
+        name=runs.name,
+        seeds=len(curves),
+        steps=runs.steps,
+        mean=tuple(means.values.tolist()),
+        band=spread,
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._standings import baseline_results, finite_score
+from a2ls.analysis._leaderboard import baseline_results, finite_score
 from a2ls.analysis.figures._style import (
     ORANGE,
     baseline_line,
@@ -21,7 +21,7 @@ from a2ls.analysis.figures._style import (
     wrapped,
 )
 from a2ls.analysis.figures._trainings import environment
-from a2ls.search import Candidate
+from a2ls.studies import Candidate
 
 TITLE = "Every candidate, stage by stage"
 CAPTION = (
@@ -102,7 +102,7 @@ def evolution(dataset: Dataset) -> Evolution | None:
         dots=dots,
         means=tuple(_stage_means(finished)),
         baselines=tuple(
-            BaselineLevel(result.name, result.mean, len(result.rows)) for result in baseline_results(dataset.baselines)
+            BaselineLevel(runs.name, runs.mean(), len(runs.records)) for runs in baseline_results(dataset.baselines)
         ),
         winner=min(finished, key=lambda dot: (-dot.aulc, dot.number), default=None),
         failed=sum(candidate.state == "failed" for candidate in candidates),

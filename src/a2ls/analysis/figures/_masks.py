@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis.figures._panels import Panels, axis_number, bold
-from a2ls.analysis.figures._style import new_figure
-from a2ls.analysis.figures._trainings import environment, loss_of, masks, survivors, survivors_share
-from a2ls.search import Candidate
+from a2ls.analysis.figures._style import Panels, axis_number, bold, new_figure
+from a2ls.analysis.figures._trainings import environment, loss_of, masks
+from a2ls.search import survivors
 from a2ls.space import KINDS, Kind
+from a2ls.studies import Candidate
 
 TITLE = "What the survivors are made of"
 CAPTION = (
@@ -57,13 +57,14 @@ class SurvivorMasks:
 def survivor_masks(dataset: Dataset) -> SurvivorMasks | None:
     """The elements that survivors use, by stage; None if no candidate has ended with a score yet.
 
-    The survivors of a stage that still runs are those among the candidates that have ended.
+    The survivors of a stage that still runs are those that would breed if it were closed now.
     """
-    share = survivors_share(dataset)
+    config = dataset.search_config
+    size, share = config.population_size, config.survivors
     by_stage: dict[int, list[Candidate]] = {}
     for candidate in dataset.candidates:
         by_stage.setdefault(candidate.stage, []).append(candidate)
-    chosen = [(stage, survivors(by_stage[stage], share)) for stage in sorted(by_stage)]
+    chosen = [(stage, survivors(by_stage[stage], size, share)) for stage in sorted(by_stage)]
     chosen = [(stage, best) for stage, best in chosen if best]
     if not chosen:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis.figures._bins import Group, bin_edges, draw_group, group
+from a2ls.analysis.figures._histograms import Group, bin_edges, draw_group, group
 from a2ls.analysis.figures._style import BLUE, VERMILLION, escaped, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 
@@ -58,7 +58,7 @@ def _is_pruned(dataset: Dataset) -> bool:
 
 def pruning_histogram(full: Dataset, pruned: Dataset) -> PruningHistogram | None:
     """Compare a search that chose among operators with one that did not; None if one of them has nothing finished."""
-    with_all, with_one = ([training.aulc for training in finished_trainings(each)] for each in (full, pruned))
+    with_all, with_one = ([candidate.curve.aulc for candidate in finished_trainings(each)] for each in (full, pruned))
     if not (with_all and with_one):
         return None
     edges = bin_edges([*with_all, *with_one])

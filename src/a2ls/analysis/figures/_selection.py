@@ -8,11 +8,11 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
+from a2ls._formatting import count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._curves import CandidateCurve, candidate_curve, curve_hover
-from a2ls.analysis.figures._panels import Panels, axis_number, bold
-from a2ls.analysis.figures._style import GREEN, SKY, VERMILLION, counted, faint, new_figure
-from a2ls.analysis.figures._trainings import Training, environment, finished_trainings
+from a2ls.analysis.figures._style import GREEN, SKY, VERMILLION, Panels, axis_number, bold, faint, new_figure
+from a2ls.analysis.figures._trainings import environment, finished_trainings
 
 TITLE = "The top 10 by three measures"
 CAPTION = (
@@ -57,36 +57,38 @@ class Selections:
 
 def selections(dataset: Dataset, top: int = TOP_SELECTED) -> Selections | None:
     """The `top` best finished candidates by each measure; None if there is none yet."""
-    trainings = finished_trainings(dataset)
-    if not trainings:
+    curves = [*map(candidate_curve, finished_trainings(dataset))]
+    if not curves:
         return None
-    first, last = (min(training.steps[place] for training in trainings) for place in (0, -1))
-    measures: tuple[tuple[str, Callable[[Training], float]], ...] = (
-        ("by AULC", lambda training: training.aulc),
-        (f"by the score at step {first:,}", lambda training: training.scores[0]),
-        (f"by the score at step {last:,}", lambda training: training.scores[-1]),
+    first, last = (min(curve.steps[place] for curve in curves) for place in (0, -1))
+    measures: tuple[tuple[str, Callable[[CandidateCurve], float]], ...] = (
+        ("by AULC", lambda curve: curve.aulc),
+        (f"by the score at step {first:,}", lambda curve: curve.scores[0]),
+        (f"by the score at step {last:,}", lambda curve: curve.scores[-1]),
     )
-    chosen = tuple(_selection(words, measure, trainings, top) for words, measure in measures)
-    return Selections(environment(dataset), len(trainings), chosen)
+    chosen = tuple(_selection(words, measure, curves, top) for words, measure in measures)
+    return Selections(environment(dataset), len(curves), chosen)
 
 
-def _selection(words: str, measure: Callable[[Training], float], trainings: list[Training], top: int) -> Selection:
-    best = sorted(trainings, key=lambda training: (-measure(training), training.number))[:top]
-    by_step = [dict(zip(training.steps, training.scores, strict=True)) for training in best]
+def _selection(
+    words: str, measure: Callable[[CandidateCurve], float], curves: list[CandidateCurve], top: int
+) -> Selection:
+    best = sorted(curves, key=lambda curve: (-measure(curve), curve.number))[:top]
+    by_step = [dict(zip(curve.steps, curve.scores, strict=True)) for curve in best]
     shared = sorted(set.intersection(*(set(own) for own in by_step)))
     return Selection(
         measure=words,
-        curves=tuple(map(candidate_curve, best)),
+        curves=tuple(best),
         mean_steps=tuple(shared),
         mean_scores=tuple(fmean(own[step] for own in by_step) for step in shared),
-        final_score=fmean(training.scores[-1] for training in best),
-        aulc=fmean(training.aulc for training in best),
+        final_score=fmean(curve.scores[-1] for curve in best),
+        aulc=fmean(curve.aulc for curve in best),
     )
 
 
 def draw_selections(data: Selections) -> go.Figure:
     """Draw a panel for each measure, with the average of the last scores over it."""
-    figure = new_figure(TITLE, f"{data.env}: chosen from {counted(data.count, 'finished candidate')}", 0)
+    figure = new_figure(TITLE, f"{data.env}: chosen from {count_of(data.count, 'finished candidate')}", 0)
     headings = []
     for panel, (selection, colour) in enumerate(zip(data.selections, _COLOURS, strict=True)):
         _draw_panel(figure, selection, colour, panel)

@@ -1,60 +1,32 @@
-"""The trainings of a search that figures compare, with the numbers that they ask for again and again."""
+"""What several figures ask of a search: its finished trainings, its survivors, and the masks of losses."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2ls.analysis._dataset import Dataset
-from a2ls.search import Candidate
+from a2ls.analysis._leaderboard import finished_candidates, finite_score
 from a2ls.space import KINDS, Loss
-
-DEFAULT_SURVIVORS = 0.25
-
-
-@dataclass(frozen=True)
-class Training:
-    """A candidate that was trained to the end, with its curve as two plain rows of numbers."""
-
-    candidate: Candidate
-    steps: tuple[int, ...]
-    scores: tuple[float, ...]
-    aulc: float
-
-    @property
-    def number(self) -> int:
-        """The candidate's number."""
-        return self.candidate.number
+from a2ls.studies import Candidate
 
 
-def finished_trainings(dataset: Dataset) -> list[Training]:
-    """What was trained to the end, best first, ties by age.
+def finished_trainings(dataset: Dataset) -> list[Candidate]:
+    """The candidates that were trained to the end, best first, ties by age.
 
-    A candidate that took over the result of another is left out: it would count one training twice.
+    One that took over the result of another is left out: it would count one training twice.
     """
-    trainings = [
-        _training(candidate)
-        for candidate in dataset.candidates
-        if candidate.state == "finished" and candidate.repeat_of is None and candidate.curve.points
+    return [
+        candidate
+        for candidate in finished_candidates(dataset.candidates)
+        if candidate.repeat_of is None and finite_score(candidate) is not None
     ]
-    return sorted(
-        (training for training in trainings if math.isfinite(training.aulc)),
-        key=lambda training: (-training.aulc, training.number),
-    )
-
-
-def _training(candidate: Candidate) -> Training:
-    scores = tuple(point.score for point in candidate.curve.points)
-    return Training(candidate, tuple(point.step for point in candidate.curve.points), scores, fmean(scores))
 
 
 def loss_of(candidate: Candidate) -> Loss:
-    """The loss of a candidate, which always has one; a row that is a baseline may have none."""
+    """The loss of a candidate, which always has one; the record of a baseline may have none."""
     if candidate.loss is None:
         raise ValueError(f"candidate {candidate.number} has no loss")
     return candidate.loss
@@ -63,30 +35,6 @@ def loss_of(candidate: Candidate) -> Loss:
 def environment(dataset: Dataset) -> str:
     """Where the agents of a search were trained."""
     return ", ".join(dataset.environments)
-
-
-def survivors_share(dataset: Dataset) -> float:
-    """Which share of a stage bred the next."""
-    return float(dataset.settings.get("survivors", DEFAULT_SURVIVORS))
-
-
-def survivors(members: Iterable[Candidate], share: float) -> list[Candidate]:
-    """Which candidates of a stage breed the next, best first; of a stage that still runs, which would if it ended now.
-
-    As in the search: finished ones by AULC, then pruned and failed ones by their last score; none without a score.
-    """
-    ended = [candidate for candidate in members if candidate.state != "running"]
-    places = [(place, candidate) for candidate in ended if (place := _breeding_place(candidate)) is not None]
-    places.sort(key=lambda pair: pair[0])
-    return [candidate for _, candidate in places[: max(1, round(len(ended) * share))]]
-
-
-def _breeding_place(candidate: Candidate) -> tuple[bool, float, int] | None:
-    if not candidate.curve.points:
-        return None
-    is_finished = candidate.state == "finished"
-    score = candidate.curve.aulc if is_finished else candidate.curve.points[-1].score
-    return (not is_finished, -score, candidate.number) if math.isfinite(score) else None
 
 
 def masks(losses: Iterable[Loss], steps: int | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -7,4 +7,11 @@
 from a2ls.analysis.report._page import Page, Section, Table, page_html, verbatim
 from a2ls.analysis.report._search_report import search_report
 
-__all__ = ["Page", "Section", "Table", "page_html", "search_report", "verbatim"]
+__all__ = [
+    "Page",
+    "Section",
+    "Table",
+    "page_html",
+    "search_report",
+    "verbatim",
+]

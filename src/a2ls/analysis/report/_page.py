@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from a2ls.analysis.figures import Figure, Theme, theme_layout
+from a2ls.analysis.figures import Figure
+from a2ls.analysis.figures._style import Theme, theme_layout
 
 THEMES: tuple[Theme, ...] = ("light", "dark")
 

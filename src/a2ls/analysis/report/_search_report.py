@@ -11,23 +11,25 @@ from typing import Any
 
 import tomli_w
 
+from a2ls._formatting import UNKNOWN, duration, interval_text, number_text
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._groups import Analysis, Family, GroupComparison, analyse
-from a2ls.analysis._standings import (
+from a2ls.analysis._leaderboard import (
     TOP,
     baseline_results,
     finished_candidates,
     finite_score,
     rank_candidates,
-    stage_statistics,
 )
-from a2ls.analysis.figures import FIGURES, PRUNING, pruning_pair
+from a2ls.analysis._loss_parts import Analysis, GroupComparison, analyse
+from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
+from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
+from a2ls.analysis.figures._pruning import pruning_pair
 from a2ls.analysis.report._page import Page, Section, Table
-from a2ls.search import Candidate, SearchConfig, loss_label, search_command
-from a2ls.training import with_mapping
+from a2ls.benchmark import MethodRuns
+from a2ls.search import SearchConfig, search_command
+from a2ls.studies import Candidate, loss_label
 
 _BEST = 10
-_UNKNOWN = "-"
 
 _WORDS = """An agent that learns by trial and error sees its world through an *encoder*, a network that turns what it
 observes into features. An **auxiliary loss** gives that encoder a second task: to predict some elements of a short
@@ -35,16 +37,9 @@ stretch of experience (the target) from others (the source). `s0 a0 -> s1` predi
 action; `s` is a state, `a` an action, `r` a reward, and the number counts the steps.
 
 A **candidate** is one such loss, with an agent that was trained with it. Its **score** is the mean return of the
-agent's test episodes, and its **AULC** (area under the learning curve) the mean of its scores during training: it is
-high if the agent learned fast. The search breeds losses in **stages**: the best quarter of a stage are the parents of
-the next. A **baseline** is an agent without a searched loss, trained in the same way."""
-
-_FAMILIES: dict[Family, str] = {
-    "patterns": "Known patterns",
-    "numbers": "More in the target, or in the source?",
-    "operators": "Operators",
-    "horizons": "Horizons",
-}
+agent's evaluation episodes, and its **AULC** (area under the learning curve) the mean of its scores during training: it
+is high if the agent learned fast. The search breeds losses in **stages**: the best quarter of a stage are the parents
+of the next. A **baseline** is an agent without a searched loss, trained in the same way."""
 
 
 def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
@@ -58,7 +53,7 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
         BadInput: If it is a benchmark.
     """
     analysis = analyse(dataset)
-    config = _config(dataset)
+    config = dataset.search_config
     environment = analysis.environment
     sections = [
         Section("words", "What the words mean", _WORDS.replace("*", ""), folded=True),
@@ -79,11 +74,6 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
     )
 
 
-def _config(dataset: Dataset) -> SearchConfig:
-    known = SearchConfig.__dataclass_fields__
-    return with_mapping(SearchConfig(), {key: value for key, value in dataset.settings.items() if key in known})
-
-
 # The top of the page
 
 
@@ -94,8 +84,8 @@ def _lead(dataset: Dataset, environment: str) -> str:
     said = f"Of {_count(dataset)} the best is `{loss_label(best.loss)}`, with an AULC of {best.curve.aulc:.1f}."
     baselines = baseline_results(dataset.baselines)
     if baselines:
-        strongest = max(baselines, key=lambda result: result.mean)
-        said += f" The strongest baseline, {strongest.label}, has {strongest.mean:.1f}."
+        strongest = max(baselines, key=MethodRuns.mean)
+        said += f" The strongest baseline, {strongest.name_with_seeds}, has {strongest.mean():.1f}."
     return (
         f"{said}\n\nEach candidate was trained once. The best of many such scores is partly luck and too high on "
         "average (the winner's curse): only a cross-validation with other seeds tells how good a loss is."
@@ -111,62 +101,45 @@ def _count(dataset: Dataset) -> str:
 def _facts(dataset: Dataset, config: SearchConfig) -> dict[str, str]:
     best = next(iter(finished_candidates(dataset.candidates)), None)
     stages = max((candidate.stage for candidate in dataset.candidates), default=0)
-    steps = sum(row.curve.points[-1].step for row in dataset.rows if row.curve.points)
+    steps = sum(record.curve.points[-1].step for record in dataset.records if record.curve.points)
     facts = {
         "candidates finished": f"{len(finished_candidates(dataset.candidates)):,} of {config.candidates:,}",
         "stages begun": f"{stages} of {config.stages}",
-        "best AULC": _UNKNOWN if best is None else f"{best.curve.aulc:.1f}",
+        "best AULC": number_text(None if best is None else best.curve.aulc),
         "environment steps": f"{steps:,}",
     }
     seconds = dataset.settings.get("seconds_spent")
     if seconds:
-        facts["time"] = f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
+        facts["time"] = duration(seconds)
     return facts
 
 
 # Tables
 
-_STAGES = f"""If the evolution works, the averages rise from one stage to the next. The average of the best {TOP} is
-less a matter of luck than the best alone."""
+_STAGES = f"""AULC of each stage, and of the baselines. If the evolution works, the averages rise from one stage to the
+next. The average of the best {TOP} is less a matter of luck than the best alone."""
 
 _BEST_TEXT = """Best first, with the stage each was born in and how it was made. One seed each."""
 
 
 def _stages(dataset: Dataset) -> Table:
-    rows = [
-        (
-            f"stage {each.stage}",
-            str(each.counts["finished"]),
-            str(each.counts["pruned"]),
-            str(each.counts["failed"]),
-            *map(_score, (each.average, each.top, each.best)),
-        )
-        for each in stage_statistics(dataset.candidates)
-    ]
-    for result in baseline_results(dataset.baselines):
-        best = _score(max(result.scores)) if len(result.rows) > 1 else ""
-        rows.append((result.label, str(len(result.rows)), "", "", _score(result.mean), "", best))
-    header = ("", "finished", "pruned", "failed", "average AULC", f"top {TOP}", "best")
-    return Table(header, tuple(rows), (False, *[True] * 6))
+    table = stages_table(dataset.candidates, baseline_results(dataset.baselines))
+    return Table(table.headings, (*table.stages, *table.baselines), (False, *[True] * (len(table.headings) - 1)))
 
 
 def _best(dataset: Dataset) -> Table:
     ranked = rank_candidates(dataset.candidates)[:_BEST]
     rows = tuple(
-        (str(place), _score(finite_score(each)), f"`{each.label}`", str(each.stage), _made(each), each.state)
+        (str(place), number_text(finite_score(each)), f"`{each.label}`", str(each.stage), _made(each), each.state)
         for place, each in enumerate(ranked, 1)
     )
-    return Table(("", "AULC", "loss", "stage", "made by", ""), rows, (True, True, False, True, False, False))
+    return Table(("rank", "AULC", "loss", "stage", "origin", "state"), rows, (True, True, False, True, False, False))
 
 
 def _made(candidate: Candidate) -> str:
     if not candidate.parents:
         return candidate.origin
     return f"{candidate.origin} of {' and '.join(map(str, candidate.parents))}"
-
-
-def _score(value: float | None) -> str:
-    return _UNKNOWN if value is None else f"{value:.1f}"
 
 
 # Figures
@@ -200,7 +173,7 @@ Candidates that were bred resemble their parents, so they are not independent, a
 it as a hint."""
     tables = tuple(
         _comparisons(title, own)
-        for family, title in _FAMILIES.items()
+        for family, title in PARTS_TITLES.items()
         if (own := [each for each in analysis.comparisons if each.family == family])
     )
     return Section(
@@ -209,25 +182,12 @@ it as a hint."""
 
 
 def _comparisons(title: str, comparisons: Sequence[GroupComparison]) -> Table:
-    first, second = comparisons[0].groups
-    rows = tuple(
-        (
-            each.what,
-            f"{_score(each.mean_with)} ({each.n_with:,})",
-            f"{_score(each.mean_without)} ({each.n_without:,})",
-            _UNKNOWN if each.difference is None else f"{each.difference:+.1f}{each.stars}",
-            _probability(each.p),
-            _probability(each.holm),
-        )
-        for each in comparisons
-    )
-    return Table((title, first, second, "difference", "p", "Holm"), rows, (False, *[True] * 5))
+    # The stars stand behind the difference: a page has no room for a column of them.
+    def row(cells: PartCells) -> tuple[str, ...]:
+        return cells.what, cells.having, cells.lacking, f"{cells.difference}{cells.stars}", cells.p, cells.holm
 
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return _UNKNOWN
-    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+    header = row(parts_headings(comparisons)._replace(what=title))
+    return Table(header, tuple(row(part_cells(each)) for each in comparisons), (False, *[True] * (len(header) - 1)))
 
 
 # Cross-validation
@@ -241,17 +201,15 @@ def _validation(path: Path) -> list[Section]:
     scores = dict(winner["normalised"])
     baseline = scores.pop("baseline")
     rows = tuple(
-        (name, f"{own['mean']:.3f}", _interval(own["interval"]), str(own["rank"])) for name, own in scores.items()
+        (name, number_text(own["mean"], 3), interval_text(own["interval"], 3), str(own["rank"]))
+        for name, own in scores.items()
     )
     seeds = ", ".join(map(str, winner["seeds"]))
     text = f"""The best losses were trained again with seeds that the search had not used ({seeds}). The winner is
 `{winner["loss"]}`. Its AULC, on the scale on which {baseline} has 1:"""
-    table = Table(("environment", "mean", "95 % interval", "rank"), rows, (False, True, True, True))
+    note = f"{UNKNOWN}: too few seeds for an interval." if any(row[2] == UNKNOWN for row in rows) else ""
+    table = Table(("environment", "mean", "95 % interval", "rank"), rows, (False, True, True, True), note)
     return [Section("validation", "Cross-validation", text, tables=(table,))]
-
-
-def _interval(values: Sequence[float] | None) -> str:
-    return "too few seeds" if values is None else f"{values[0]:.3f} to {values[1]:.3f}"
 
 
 # How to do it again

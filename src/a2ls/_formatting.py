@@ -1,0 +1,45 @@
+"""Numbers as people read them, the same in terminals, pages and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+UNKNOWN = "-"
+"""What stands where there is no number."""
+
+
+def number_text(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
+    """A number, or what stands for one that is None or not finite.
+
+    Args:
+        value: The number.
+        digits: Behind the point.
+        sign: Whether a plus is shown.
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def interval_text(interval: Sequence[float] | None, digits: int = 1) -> str:
+    """The two ends of an interval; None where there are too few seeds for one."""
+    return UNKNOWN if interval is None else " to ".join(f"{end:.{digits}f}" for end in interval)
+
+
+def p_value_text(p: float | None) -> str:
+    """The p of a test; None where there was none."""
+    return "<0.001" if p is not None and p < 0.001 else number_text(p, 3)
+
+
+def duration(seconds: float) -> str:
+    """A time that people can read at a glance."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number and its noun: `1 stage`, `1,200 stages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

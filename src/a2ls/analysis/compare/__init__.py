@@ -1,0 +1,1 @@
+"""Methods compared over environments and seeds, as numbers, figures and a page."""

@@ -1,0 +1,292 @@
+"""Methods compared over environments and seeds, as the field does it (rliable).
+
+>>> comparison = compare(read_datasets([Path("runs/mine"), Path("runs/theirs")]))
+>>> comparison.results[0].label, comparison.results[0].iqm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from a2ls._errors import BadInput
+from a2ls._statistics import (
+    RESAMPLES,
+    Array,
+    Band,
+    Estimate,
+    Scores,
+    Statistic,
+    aggregates,
+    bootstrap,
+    curve_statistics,
+    improvement,
+    normalised,
+    profile,
+)
+from a2ls.analysis._dataset import Dataset
+from a2ls.analysis._published import Published, PublishedScore, published_for, published_name
+from a2ls.analysis.compare._runs import ComparedMethod, SharedGrid, shared_grid
+from a2ls.benchmark import Measure, MethodRuns
+from a2ls.envs import paper_task
+
+Scale = Literal["auto", "reference", "none"]
+
+MEASURES: Mapping[Measure, str] = {"aulc": "AULC", "last": "last score"}
+"""The words for what is compared."""
+
+_HIGHEST_DMC_SCORE = 1_000.0
+_THRESHOLDS = 101
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the scores of different environments become comparable: normalised by one score in each."""
+
+    words: str
+    """To stand behind a measure: `/ 1000`."""
+    one: Mapping[str, float]
+    """The score in each environment that becomes 1."""
+    highest: float | None = None
+    """The highest score that is possible; None if there is none."""
+
+    def __call__(self, scores: Mapping[str, Array]) -> Scores:
+        """Scores in each environment on the common scale."""
+        return [normalised(own, self.one[env]) for env, own in scores.items()]
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """Scores by step over runs, with intervals for each step."""
+
+    steps: tuple[int, ...]
+    iqm: Band
+    mean: Band
+
+
+@dataclass(frozen=True)
+class EnvironmentResult:
+    """A method in one environment, with all of its finished seeds, in the environment's own scores."""
+
+    runs: MethodRuns
+    mean: Estimate
+    curve: LearningCurve
+    published: PublishedScore | None
+    """What the paper reports; None if it has no such score or the setting is another one."""
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """A method over all environments, on the common scale."""
+
+    method: ComparedMethod
+    iqm: Estimate
+    """The interquartile mean of all runs in all environments."""
+    mean: Estimate
+    median: Estimate
+    """Of the means in each environment."""
+    improvement: Estimate | None
+    """How likely a run is better than one of the reference; None for the reference."""
+    profile: Band
+    """Share of runs above each threshold."""
+    curve: LearningCurve | None
+    """None if there is one environment, or evaluations were not at the same steps everywhere."""
+    environments: Mapping[str, EnvironmentResult]
+
+    @property
+    def label(self) -> str:
+        """What people know the method by."""
+        return self.method.label
+
+    @property
+    def short(self) -> str:
+        """The label if it is short, and else a number."""
+        return self.method.short
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods in environments."""
+
+    measure: Measure
+    scaling: Scaling
+    environments: tuple[str, ...]
+    reference: ComparedMethod | None
+    results: tuple[MethodResult, ...]
+    """The highest interquartile mean first."""
+    thresholds: Array
+    """Of the performance profiles."""
+    published: Mapping[str, Published]
+    """What the paper says for each environment; its scores are only shown beside last scores."""
+    resamples: int
+    notes: tuple[str, ...]
+    """What was left out."""
+
+    @property
+    def measured(self) -> str:
+        """What the numbers over all environments are: `AULC / 1000`."""
+        return f"{MEASURES[self.measure]}{self.scaling.words}"
+
+    @property
+    def has_published(self) -> bool:
+        """Whether a method has a published score beside its own."""
+        return any(each.published for result in self.results for each in result.environments.values())
+
+
+def compare(
+    datasets: Sequence[Dataset],
+    *,
+    measure: Measure = "aulc",
+    reference: str | None = None,
+    scale: Scale = "auto",
+    environments: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Comparison:
+    """Compare all methods of benchmarks, and the baselines of searches.
+
+    Args:
+        datasets: Where their trainings are; in an environment all must have the same settings.
+        measure: The AULC of a training, or its last score.
+        reference: Whom all others are compared with, by name or text form; the first baseline if None.
+        scale: `auto` divides by 1000 where all environments are tasks of dm_control, whose scores end there, and else
+            is `reference`: in each environment the mean of the reference is 1. `none` leaves scores as they are.
+        environments: Those to compare in; if there are none, those that keep the most.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap: the same one gives the same intervals.
+        on_progress: Called with how many methods are done, and how many there are.
+
+    Raises:
+        BadInput: If there is nothing to compare, settings differ, or there is no common scale.
+    """
+    grid = shared_grid(datasets, reference=reference, environments=environments)
+    scaling = _scaling(grid, measure, scale)
+    thresholds = _thresholds([own for each in grid.methods for own in scaling(_scores(grid, each, measure))], scaling)
+    published = {env: published_for(grid.configs[env]) for env in grid.environments}
+    work = _Work(grid, measure, scaling, thresholds, published if measure == "last" else {}, resamples, seed)
+    results = []
+    for place, method in enumerate(grid.methods):
+        on_progress(place, len(grid.methods))
+        results.append(work.result(method))
+    on_progress(len(results), len(results))
+    results.sort(key=lambda each: -each.iqm.value)
+    return Comparison(
+        measure,
+        scaling,
+        grid.environments,
+        grid.reference,
+        tuple(results),
+        thresholds,
+        published,
+        resamples,
+        grid.notes,
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the numbers of all methods are computed from."""
+
+    grid: SharedGrid
+    measure: Measure
+    scaling: Scaling
+    thresholds: Array
+    published: Mapping[str, Published]
+    resamples: int
+    seed: int
+
+    def result(self, method: ComparedMethod) -> MethodResult:
+        scores = self._scaled(method)
+        iqm, mean, median = map(self._bootstrap(aggregates, scores).estimate, range(3))
+        reference = self.grid.reference
+        gain = None
+        if reference is not None and method.name != reference.name:
+            gain = self._bootstrap(improvement, scores, self._scaled(reference)).estimate(0)
+        return MethodResult(
+            method,
+            iqm,
+            mean,
+            median,
+            gain,
+            self._bootstrap(profile(self.thresholds), scores),
+            self._curve(method),
+            {env: self._in_environment(method, env) for env in self.grid.environments},
+        )
+
+    def _scaled(self, method: ComparedMethod) -> Scores:
+        return self.scaling(_scores(self.grid, method, self.measure))
+
+    def _bootstrap(self, statistic: Statistic, *scores: Scores) -> Band:
+        return bootstrap(statistic, *scores, resamples=self.resamples, seed=self.seed)
+
+    def _curve(self, method: ComparedMethod) -> LearningCurve | None:
+        """Over all environments."""
+        runs = [method.runs[env] for env in self.grid.environments]
+        steps = runs[0].steps
+        if len(runs) == 1 or any(each.steps != steps for each in runs):
+            return None
+        scores = self.scaling({each.env: each.curves(method.seeds) for each in runs})
+        band = self._bootstrap(curve_statistics, scores)
+        return LearningCurve(steps, band[: len(steps)], band[len(steps) :])
+
+    def _in_environment(self, method: ComparedMethod, env: str) -> EnvironmentResult:
+        runs = method.runs[env]
+        # The score of a run stands behind its curve as if it were one more step.
+        columns = np.column_stack([runs.curves(), runs.scores(self.measure)])
+        band = self._bootstrap(curve_statistics, [columns])
+        count = columns.shape[-1]
+        iqm, mean = band[:count], band[count:]
+        known = self.published[env].scores if env in self.published else {}
+        name = published_name(method.name, method.loss, known)
+        return EnvironmentResult(
+            runs,
+            mean.estimate(-1),
+            LearningCurve(runs.steps, iqm[:-1], mean[:-1]),
+            None if name is None else known[name],
+        )
+
+
+def _scaling(grid: SharedGrid, measure: Measure, scale: Scale) -> Scaling:
+    environments = grid.environments
+    bounded = all(map(_is_dm_control, environments))
+    if scale == "auto" and bounded:
+        return Scaling(" / 1000", dict.fromkeys(environments, _HIGHEST_DMC_SCORE), highest=1.0)
+    if scale == "none" or (scale == "auto" and grid.reference is None and len(environments) == 1):
+        if not bounded and len(environments) > 1:
+            raise BadInput(
+                f"the scores of {', '.join(environments)} have no common scale: leave them normalised, or choose one "
+                "of these environments"
+            )
+        return Scaling("", dict.fromkeys(environments, 1.0))
+    if grid.reference is None:
+        raise BadInput("scores are normalised by those of a baseline, but there is none: choose a reference")
+    reference = grid.reference
+    means = {env: float(scores.mean()) for env, scores in _scores(grid, reference, measure).items()}
+    without = [env for env, mean in means.items() if mean == 0]
+    if without:
+        raise BadInput(
+            f"the mean of {reference.label} is 0 in {', '.join(without)}, so nothing can be normalised by it: choose "
+            "another reference, or other environments"
+        )
+    return Scaling(f", where the mean of {reference.short} is 1", means)
+
+
+def _scores(grid: SharedGrid, method: ComparedMethod, measure: Measure) -> dict[str, Array]:
+    """In each environment the scores of the seeds that are finished in all of them."""
+    return {env: method.runs[env].scores(measure, method.seeds) for env in grid.environments}
+
+
+def _is_dm_control(env: str) -> bool:
+    return paper_task(env) is not None or env.rpartition(":")[2].startswith("dm_control/")
+
+
+def _thresholds(every: Scores, scaling: Scaling) -> Array:
+    """From zero, or the lowest score below it, to the highest; for shares of the highest possible score, to 1."""
+    scores = np.concatenate(every)
+    highest = max(0.0, float(scores.max())) if scaling.highest is None else scaling.highest
+    lowest = min(0.0, float(scores.min()))
+    return np.linspace(lowest, highest if highest > lowest else lowest + 1, _THRESHOLDS)

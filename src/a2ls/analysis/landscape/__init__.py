@@ -1,0 +1,1 @@
+"""The critic's loss around trained weights, as numbers, figures and a page."""

@@ -1,0 +1,47 @@
+"""Losses and baselines compared: methods x environments x seeds.
+
+`BenchmarkFolder` trains methods, losses and baselines, in several environments with several seeds; `Validation` does
+so with the best losses of a search. `benchmark` and `validate` are these in one call each.
+"""
+
+from a2ls.benchmark._benchmark import BenchmarkFolder, Grid, benchmark
+from a2ls.benchmark._results import (
+    Measure,
+    MethodRuns,
+    clear_best,
+    compared_loss,
+    method_runs,
+    operator_methods,
+    operator_scores,
+)
+from a2ls.benchmark._validation import (
+    LeaderboardEntry,
+    NoVerdict,
+    Selected,
+    Validation,
+    Verdict,
+    best_losses,
+    first_fresh_seed,
+    validate,
+)
+
+__all__ = [
+    "BenchmarkFolder",
+    "Grid",
+    "LeaderboardEntry",
+    "Measure",
+    "MethodRuns",
+    "NoVerdict",
+    "Selected",
+    "Validation",
+    "Verdict",
+    "benchmark",
+    "best_losses",
+    "clear_best",
+    "compared_loss",
+    "first_fresh_seed",
+    "method_runs",
+    "operator_methods",
+    "operator_scores",
+    "validate",
+]

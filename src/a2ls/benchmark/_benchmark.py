@@ -1,0 +1,239 @@
+"""A benchmark in a folder: methods x environments x seeds, which grows by what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from a2ls._errors import BadInput
+from a2ls.engine import Engine, Event, run_jobs
+from a2ls.studies import (
+    GridSource,
+    Method,
+    Run,
+    StudyFolder,
+    TrialRecord,
+    engine_for,
+    has_record,
+    open_study,
+    read_record,
+    stored_method,
+)
+from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
+
+_KIND = "benchmark"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a benchmark is asked to train: every method in every environment with every seed."""
+
+    methods: tuple[Method, ...]
+    configs: tuple[TrainConfig, ...]
+    """The settings in each environment, which they name."""
+    seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        # Those that mean the same are trained once.
+        object.__setattr__(self, "methods", tuple({each.name: each for each in self.methods}.values()))
+        object.__setattr__(self, "seeds", tuple(dict.fromkeys(self.seeds)))
+        if not self.methods:
+            raise BadInput("there is nothing to train: give a loss or a baseline")
+        if not self.seeds or min(self.seeds) < 0:
+            raise BadInput(f"the seeds are {list(self.seeds)}, but must be at least one and not negative")
+        if not self.configs or len(set(self.environments)) < len(self.configs):
+            raise BadInput(f"the environments are {list(self.environments)}, but must be at least one, each once")
+        for method in self.methods:
+            for config in self.configs:
+                method.job(config, self.seeds[0])  # Refuses baselines that are not for its observations.
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """The names of the environments."""
+        return tuple(config.environment.env for config in self.configs)
+
+    @property
+    def reference(self) -> str | None:
+        """The baseline that others are compared with: the first there is."""
+        return next((each.name for each in self.methods if is_baseline(each.name)), None)
+
+    def runs(self) -> list[Run]:
+        """All trainings, those of the first seed before those of the second: comparisons are fair at any time."""
+        return [Run(method, config, seed) for seed in self.seeds for config in self.configs for method in self.methods]
+
+
+@dataclass(frozen=True)
+class BenchmarkSettings:
+    """What config.toml of a benchmark holds."""
+
+    grid: Grid
+    """What was asked for last."""
+    configs: Mapping[str, TrainConfig]
+    """The settings in every environment that was ever asked for."""
+    storage: str
+    """URL of the storage; empty for the folder's own database."""
+    name: str
+    """Name of the study in that storage."""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for TOML."""
+        return {
+            "kind": _KIND,
+            "name": self.name,
+            "storage": self.storage,
+            "grid": {
+                "methods": [method.name for method in self.grid.methods],
+                "environments": list(self.grid.environments),
+                "seeds": list(self.grid.seeds),
+            },
+            "training": {env: to_mapping(config) for env, config in self.configs.items()},
+        }
+
+    @staticmethod
+    def from_mapping(values: Mapping[str, Any]) -> BenchmarkSettings:
+        """What `to_mapping` wrote."""
+        configs = {env: with_mapping(TrainConfig(), config) for env, config in values["training"].items()}
+        algorithm = next(iter(configs.values())).algorithm  # Of them all: `TrainConfig` made it known to this process.
+        grid = Grid(
+            tuple(stored_method(name, algorithm) for name in values["grid"]["methods"]),
+            tuple(configs[env] for env in values["grid"]["environments"]),
+            tuple(values["grid"]["seeds"]),
+        )
+        return BenchmarkSettings(grid, configs, values["storage"], values["name"])
+
+
+class BenchmarkFolder:
+    """A benchmark on disk: what was asked for last, and all trainings so far."""
+
+    def __init__(self, path: Path, settings: BenchmarkSettings) -> None:
+        self.files = StudyFolder(path)
+        self.settings = settings
+        self._storage = self.files.open_storage(settings.storage)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.files.path
+
+    @property
+    def grid(self) -> Grid:
+        """What was asked for last."""
+        return self.settings.grid
+
+    @staticmethod
+    def create(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
+        """Make the folder of a new benchmark.
+
+        Args:
+            path: Where; it may exist, but must not hold a benchmark or a search.
+            grid: What to train.
+            storage: URL of an Optuna storage; empty for an SQLite file in the folder.
+            name: Name of the study; by default that of the folder.
+        """
+        configs = dict(zip(grid.environments, grid.configs, strict=True))
+        settings = BenchmarkSettings(grid, configs, storage, name or path.resolve().name)
+        StudyFolder(path).create(settings.to_mapping())
+        return BenchmarkFolder(path, settings)
+
+    @staticmethod
+    def open(path: Path) -> BenchmarkFolder:
+        """The folder of a benchmark that exists."""
+        return BenchmarkFolder(
+            path,
+            BenchmarkSettings.from_mapping(
+                StudyFolder(path).read_settings(_KIND, ("name", "storage", "grid", "training"))
+            ),
+        )
+
+    @staticmethod
+    def ask(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
+        """The folder with this grid to train: a new one, or one that exists and grows by it.
+
+        Raises:
+            BadInput: If an environment is there already with other settings, or the folder holds something else.
+        """
+        if not StudyFolder(path).config.exists():
+            return BenchmarkFolder.create(path, grid, storage=storage, name=name)
+        folder = BenchmarkFolder.open(path)
+        if storage not in ("", folder.settings.storage):
+            raise BadInput(f"{path} keeps its trainings in another storage: leave out {storage!r}")
+        with folder.files.acquire():
+            folder._ask(grid)
+        return folder
+
+    def _ask(self, grid: Grid) -> None:
+        configs = dict(self.settings.configs)
+        for env, config in zip(grid.environments, grid.configs, strict=True):
+            if env in configs:
+                _refuse_other_settings(self.path, env, configs[env], config)
+            configs[env] = config
+        self.settings = replace(self.settings, grid=grid, configs=configs)
+        self.files.write_settings(self.settings.to_mapping())
+
+    def records(self) -> list[TrialRecord]:
+        """All trainings so far, those of earlier grids included."""
+        return [read_record(trial) for trial in self._study.get_trials(deepcopy=False) if has_record(trial)]
+
+    def asked_records(self) -> list[TrialRecord]:
+        """The trainings so far of the grid that was asked for last."""
+        asked = {run.identity for run in self.grid.runs()}
+        return [record for record in self.records() if (record.label, record.env, record.seed) in asked]
+
+    def missing(self) -> list[Run]:
+        """What is still to be trained of the grid that was asked for last."""
+        finished = {(record.label, record.env, record.seed) for record in self.records() if record.state == "finished"}
+        return [run for run in self.grid.runs() if run.identity not in finished]
+
+    def run(
+        self,
+        engine: Engine | None = None,
+        *,
+        workers: int = 1,
+        on_event: Callable[[Event], None] = lambda _: None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Train what is missing of the grid that was asked for last.
+
+        What was interrupted or killed, at any instant, goes on where it was; what had failed is tried again.
+
+        Args:
+            engine: What runs the trainings; by default processes on this machine.
+            workers: How many of them, with one thread each.
+            on_event: Called with everything that happens.
+            on_wait: Called at least twice a second.
+        """
+        with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
+            run_jobs([GridSource(self._study, self.grid.runs())], chosen, on_event=on_event, on_wait=on_wait)
+
+    @cached_property
+    def _study(self) -> optuna.Study:
+        return open_study(self._storage, self.settings.name)
+
+
+def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None = None) -> list[TrialRecord]:
+    """Train what the folder `out` lacks of a grid, and return the trainings of the grid.
+
+    Args:
+        grid: What to train.
+        out: Where everything is kept; a new folder, or that of a benchmark with the same settings.
+        workers: How many processes train at once.
+        engine: What runs the trainings instead.
+    """
+    folder = BenchmarkFolder.ask(out, grid)
+    folder.run(engine, workers=workers)
+    return folder.asked_records()
+
+
+def _refuse_other_settings(path: Path, env: str, stored: TrainConfig, asked: TrainConfig) -> None:
+    difference = next(differences(to_mapping(stored), to_mapping(asked)), None)
+    if difference is not None:
+        name, before, now = difference
+        raise BadInput(
+            f"{path} has trainings in {env} with other settings: {name} is {before} there, but {now} here; "
+            f"give the same, or choose another folder"
+        )

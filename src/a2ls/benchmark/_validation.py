@@ -1,0 +1,275 @@
+"""The paper's cross-validation (section 4.2): the best losses of a search, trained again where luck does not count.
+
+A search trains a loss once, with one seed in one environment, and then takes the best of hundreds: part of such a score
+is luck. So the best few are trained anew, in several environments, and with seeds that the search has not used: those
+after its last. The score that selected a loss is never used again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2ls._errors import BadInput
+from a2ls._statistics import Estimate, Scores, normalised_estimate, ranks
+from a2ls.benchmark._benchmark import BenchmarkFolder, Grid
+from a2ls.benchmark._results import method_runs
+from a2ls.engine import Engine
+from a2ls.search import SearchFolder
+from a2ls.space import Loss
+from a2ls.studies import Candidate, Method, StudyFolder, baseline, loss_method
+from a2ls.training import TrainConfig, plain_baseline, write_whole
+
+
+class NoVerdict(BadInput):
+    """The trainings of a cross-validation do not allow to compare losses."""
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A loss that a search found good."""
+
+    place: int
+    """Which of the selected losses it is by its score in the search, from 1."""
+    loss: Loss
+    """In canonical form."""
+    score: float
+    """The mean AULC of its trainings in the search."""
+    candidates: tuple[int, ...]
+    """Numbers of the candidates with this loss."""
+
+    def method(self, algorithm: str) -> Method:
+        """The loss as a method of a benchmark."""
+        return loss_method(self.loss, algorithm)
+
+
+def best_losses(candidates: Iterable[Candidate], top: int, stage: int | None = None) -> list[Selected]:
+    """The best different losses of a search, the best first; those of one stage, if it is given.
+
+    Only finished candidates count. Losses with one canonical form are one loss, ranked by the mean of its trainings; a
+    candidate that took over the result of another adds nothing to it.
+    """
+    by_form: dict[Loss, list[Candidate]] = {}
+    for candidate in candidates:
+        if candidate.loss is not None and candidate.state == "finished" and stage in (None, candidate.stage):
+            by_form.setdefault(candidate.loss.canonical(), []).append(candidate)
+    ranked = sorted(by_form.items(), key=lambda item: (-_mean_score(item[1]), item[1][0].number))
+    return [
+        Selected(place, form, _mean_score(own), tuple(candidate.number for candidate in own))
+        for place, (form, own) in enumerate(ranked[:top], 1)
+    ]
+
+
+def _mean_score(candidates: Sequence[Candidate]) -> float:
+    trainings = {
+        each.number if each.repeat_of is None else each.repeat_of: each.curve.aulc for each in candidates
+    }.values()
+    return math.fsum(trainings) / len(trainings)
+
+
+def first_fresh_seed(search: SearchFolder) -> int:
+    """The seed after the last one that the search has trained with."""
+    config = search.config
+    used = [record.seed for record in (*search.candidates(), *search.baselines())]
+    return max(config.seed, config.seed + config.baseline_seeds - 1, *used) + 1
+
+
+@dataclass(frozen=True)
+class LeaderboardEntry:
+    """A loss beside the others, in one environment or over all."""
+
+    selected: Selected
+    mean: Estimate
+    """Of the normalised AULC: that of the baseline is 1."""
+    rank: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a cross-validation says."""
+
+    name: str
+    """What the winner is called."""
+    baseline: str
+    environments: dict[str, list[LeaderboardEntry]]
+    """The losses in each environment, the best first."""
+    overall: list[LeaderboardEntry]
+    """The losses over all environments, the best first."""
+    seeds: tuple[int, ...]
+    negative: tuple[str, ...]
+    """Environments in which the baseline's mean is negative, so that a normalised score is no ratio."""
+    without_scale: tuple[str, ...]
+    """Environments that are left out: the baseline's mean is 0, or it was not trained there."""
+    left_out: tuple[Selected, ...]
+    """Losses that have no finished training in some environment."""
+
+    @property
+    def winner(self) -> LeaderboardEntry:
+        """The loss with the highest mean over all environments."""
+        return self.overall[0]
+
+    @property
+    def beats_baseline(self) -> bool:
+        """Whether the winner's interval is above 1."""
+        interval = self.winner.mean.interval
+        return interval is not None and interval.low > 1
+
+
+class Validation:
+    """The cross-validation of a search: a benchmark in its folder, and what it says so far."""
+
+    def __init__(
+        self, search: SearchFolder, benchmark: BenchmarkFolder, selected: Sequence[Selected], baseline: str
+    ) -> None:
+        self.search = search
+        self.benchmark = benchmark
+        self.selected = tuple(selected)
+        self.baseline = baseline
+
+    @staticmethod
+    def prepare(
+        search: SearchFolder,
+        configs: Sequence[TrainConfig],
+        *,
+        top: int = 5,
+        seeds: int = 3,
+        stage: int | None = None,
+        baseline_name: str = "",
+    ) -> Validation:
+        """Select losses and ask for their trainings; `benchmark.run` does them.
+
+        Args:
+            search: Whose losses.
+            configs: The settings in each environment.
+            top: How many losses.
+            seeds: How many seeds each; they are fresh ones.
+            stage: Take the best losses of this stage only.
+            baseline_name: What they are compared with; the agent without a loss if not given.
+
+        Raises:
+            BadInput: If the search has no finished candidate there, or an earlier validation had other settings.
+        """
+        if top < 1 or seeds < 1:
+            raise BadInput(f"top is {top} and seeds is {seeds}, but both must be at least 1")
+        algorithm = search.config.training.algorithm
+        reference = baseline(baseline_name or plain_baseline(algorithm))
+        selected = best_losses(search.candidates(), top, stage)
+        if not selected:
+            where = "" if stage is None else f" in stage {stage}"
+            raise BadInput(f"{search.path} has no finished candidate{where}: there is nothing to validate")
+        path = search.path / "validation"
+        first = _first_seed(search, path)
+        methods = (reference, *(each.method(algorithm) for each in selected))
+        grid = Grid(methods, tuple(configs), tuple(range(first, first + seeds)))
+        settings = search.settings
+        benchmark = BenchmarkFolder.ask(path, grid, storage=settings.storage, name=f"{settings.name}-validation")
+        return Validation(search, benchmark, selected, reference.name)
+
+    def verdict(self) -> Verdict:
+        """What the finished trainings say.
+
+        Raises:
+            NoVerdict: If no environment has a baseline to compare with, or no loss was trained in all of them.
+        """
+        by_env = method_runs(self.benchmark.asked_records())
+        all_scores = {
+            env: {each.name: each.scores() for each in by_env.get(env, []) if each.records}
+            for env in self.benchmark.grid.environments
+        }
+        scores = {env: of for env, of in all_scores.items() if self.baseline in of and of[self.baseline].mean() != 0}
+        if not scores:
+            raise NoVerdict(f"the baseline {self.baseline} has no score but 0 in any environment to compare with")
+        names = {each: each.method(self.search.config.training.algorithm).name for each in self.selected}
+        complete = [each for each in self.selected if all(names[each] in of for of in scores.values())]
+        if not complete:
+            raise NoVerdict("no loss has a finished training in every environment")
+
+        def leaderboard(*environments: str) -> list[LeaderboardEntry]:
+            own = [[scores[env][names[each]] for env in environments] for each in complete]
+            return _leaderboard(complete, own, [scores[env][self.baseline] for env in environments])
+
+        return Verdict(
+            name=f"{self.search.path.resolve().name}-winner",
+            baseline=self.baseline,
+            environments={env: leaderboard(env) for env in scores},
+            overall=leaderboard(*scores),
+            seeds=self.benchmark.grid.seeds,
+            negative=tuple(env for env, of in scores.items() if of[self.baseline].mean() < 0),
+            without_scale=tuple(env for env in all_scores if env not in scores),
+            left_out=tuple(each for each in self.selected if each not in complete),
+        )
+
+    def write_winner(self, verdict: Verdict) -> Path:
+        """Write winner.json in the folder of the search: a loss file, with what the cross-validation says of it."""
+        winner = verdict.winner
+        places = {env: next(s for s in of if s.selected == winner.selected) for env, of in verdict.environments.items()}
+        values = {
+            "name": verdict.name,
+            "loss": str(winner.selected.loss),
+            "about": _about(self.search, verdict, len(self.selected)),
+            "environments": list(verdict.environments),
+            "seeds": list(verdict.seeds),
+            "normalised": {
+                "baseline": verdict.baseline,
+                "overall": _plain(winner),
+                **{env: _plain(entry) for env, entry in places.items()},
+            },
+        }
+        path = StudyFolder(self.search.path).winner
+        write_whole(path, lambda file: file.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8"))
+        return path
+
+
+def validate(
+    search: SearchFolder,
+    configs: Sequence[TrainConfig],
+    *,
+    top: int = 5,
+    seeds: int = 3,
+    workers: int = 1,
+    engine: Engine | None = None,
+) -> Verdict:
+    """Cross-validate the best losses of a search, and write the winner into its folder.
+
+    Args:
+        search: Whose losses.
+        configs: The settings in each environment.
+        top: How many losses.
+        seeds: How many fresh seeds each.
+        workers: How many processes train at once.
+        engine: What runs the trainings instead.
+    """
+    validation = Validation.prepare(search, configs, top=top, seeds=seeds)
+    validation.benchmark.run(engine, workers=workers)
+    verdict = validation.verdict()
+    validation.write_winner(verdict)
+    return verdict
+
+
+def _first_seed(search: SearchFolder, path: Path) -> int:
+    """The first fresh seed; that of an earlier validation if it still is one, so that its trainings are not lost."""
+    fresh = first_fresh_seed(search)
+    earlier = min(BenchmarkFolder.open(path).grid.seeds) if StudyFolder(path).config.exists() else 0
+    return max(fresh, earlier)
+
+
+def _leaderboard(selected: Sequence[Selected], scores: Sequence[Scores], baselines: Scores) -> list[LeaderboardEntry]:
+    means = [normalised_estimate(own, baselines) for own in scores]
+    places = ranks([mean.value for mean in means])
+    return sorted(map(LeaderboardEntry, selected, means, places), key=lambda entry: entry.rank)
+
+
+def _about(search: SearchFolder, verdict: Verdict, losses: int) -> str:
+    return (
+        f"best of {losses} losses of a search on {search.config.training.environment.env}, cross-validated on "
+        f"{', '.join(verdict.environments)} with fresh seeds ({', '.join(map(str, verdict.seeds))}): "
+        f"{verdict.winner.mean.value:.3f}, where {verdict.baseline} is 1"
+    )
+
+
+def _plain(entry: LeaderboardEntry) -> dict[str, object]:
+    interval = None if entry.mean.interval is None else list(entry.mean.interval)
+    return {"mean": entry.mean.value, "interval": interval, "rank": entry.rank}

@@ -1,0 +1,67 @@
+"""Training what a grid asks for: what `a2ls benchmark`, `operators` and `validate` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from a2ls import training
+from a2ls._errors import Failure
+from a2ls._formatting import count_of
+from a2ls.benchmark import BenchmarkFolder, Grid
+from a2ls.cli._options import GridArguments, new_folder
+from a2ls.cli.views.benchmark import BenchmarkView, GridProgress
+from a2ls.cli.views.text import say, says_how_to_go_on
+from a2ls.training import TrainConfig
+
+
+def ask(chosen: GridArguments, grid: Grid, command: str) -> BenchmarkFolder:
+    """The folder with the grid to train, once it is known that its environments can be used."""
+    check_environments(grid.configs)
+    path = chosen.out or new_folder(command, *grid.environments[:3])
+    return BenchmarkFolder.ask(path, grid, storage=chosen.storage)
+
+
+def check_environments(configs: Sequence[TrainConfig]) -> None:
+    """Refuse environments that cannot be used before anything is written."""
+    for config in configs:
+        training.require_trainable(config)
+
+
+def train_grid(folder: BenchmarkFolder, workers: int, go_on: str) -> None:
+    """Train what is missing, and show how it goes.
+
+    Args:
+        folder: The benchmark.
+        workers: Worker processes.
+        go_on: What to type after an interrupt.
+    """
+    missing, asked = folder.missing(), len(folder.grid.runs())
+    say(Console(), f"{_header(folder.grid)}, in {folder.path}")
+    if not missing:
+        say(Console(), f"all {count_of(asked, 'training')} were done before")
+        return
+    if len(missing) < asked:
+        say(Console(), f"{asked - len(missing)} of {count_of(asked, 'training')} were done before")
+    with says_how_to_go_on(go_on), BenchmarkView(GridProgress(missing, workers)) as view:
+        folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
+
+
+def _header(grid: Grid) -> str:
+    methods, seeds = count_of(len(grid.methods), "method"), count_of(len(grid.seeds), "seed")
+    return f"{methods} in {', '.join(grid.environments)} with {seeds} each: {count_of(len(grid.runs()), 'training')}"
+
+
+def fail_if_missing(folder: BenchmarkFolder) -> None:
+    """Say which trainings failed, and end as a command that has not done all of its work."""
+    missing = {run.identity for run in folder.missing()}
+    records = [record for record in folder.asked_records() if record.state == "failed"]
+    reasons = {(record.label, record.env, record.seed): record.reasons for record in records}
+    failed = [(*identity, why[-1]) for identity, why in reasons.items() if identity in missing and why]
+    if failed:
+        label, env, seed, why = failed[0]
+        raise Failure(
+            f"{len(failed)} of {count_of(len(folder.grid.runs()), 'training')} failed, such as {label} in {env} with "
+            f"seed {seed}: {why}. {folder.files.log} has the details; run the command again to try them again"
+        )

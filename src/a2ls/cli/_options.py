@@ -1,0 +1,247 @@
+"""Options that several commands share, and the one way in which all commands read theirs."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar, get_args
+
+import tyro
+
+from a2ls._errors import BadInput, require
+from a2ls.envs import EnvironmentConfig
+from a2ls.training import (
+    DEFAULT_AGENT,
+    DEFAULT_PRESET,
+    PresetName,
+    TrainConfig,
+    differences,
+    option_text,
+    preset,
+    preset_for,
+    to_mapping,
+    with_mapping,
+)
+
+A = TypeVar("A")
+
+
+def parse(kind: type[A], prog: str, arguments: Sequence[str], default: A | None = None) -> A:
+    """Read the command line of a command, or end with what is wrong with it.
+
+    Args:
+        kind: The dataclass of all options.
+        prog: The command, such as `a2ls train`.
+        arguments: What follows it.
+        default: The defaults, if they are not those of the class.
+    """
+    markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
+    if default is None:
+        return tyro.cli(kind, prog=prog, args=arguments, config=markers)
+    return tyro.cli(kind, prog=prog, args=arguments, config=markers, default=default)
+
+
+@dataclass(frozen=True)
+class EarlyOptions:
+    """The options that decide the defaults of all others, and so are read before them."""
+
+    preset: str | None = None
+    env: str = EnvironmentConfig.env
+    agent: str = DEFAULT_AGENT
+    baseline: str | None = None
+    config: Path | None = None
+    resume: Path | None = None
+    pixels: bool = False
+
+    def preset_among(self, allowed: tuple[str, ...], default: str) -> Any:
+        """The preset for vectors or pixels; the default instead of one that there is not, which is refused later."""
+        known = self.preset if self.preset in allowed else default
+        return preset_for(known, pixels=self.pixels, allowed=allowed)
+
+
+def early_options(arguments: Sequence[str]) -> EarlyOptions:
+    """Read the options that decide the defaults of others.
+
+    What is wrong with them is left to `parse`, which knows all options and says it better.
+    """
+    try:
+        chosen, _ = tyro.cli(
+            EarlyOptions,
+            # An empty argument first: tyro would write a shell completion at once, for these options alone.
+            args=["", *arguments],
+            config=(tyro.conf.DisallowNone,),
+            return_unknown_args=True,
+            add_help=False,
+            console_outputs=False,
+        )
+    except SystemExit:
+        return EarlyOptions()
+    return chosen
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def new_folder(*words: str) -> Path:
+    """A folder below runs/ that is named by some words and the time, for what is kept without --out."""
+    return Path("runs") / re.sub(r"[^\w.]+", "-", "-".join((*words, time.strftime("%Y%m%d-%H%M%S"))))
+
+
+def refuse_settings(chosen: object, allowed: object, what: str, *others: str) -> None:
+    """What goes on keeps its settings: refuse those beside --resume instead of ignoring them.
+
+    Args:
+        chosen: All options.
+        allowed: What they are without the settings.
+        what: What goes on, such as a search.
+        others: The options that may be given.
+    """
+    if chosen != allowed:
+        words = ", ".join(others)
+        raise BadInput(f"--resume goes on with the settings of the {what}: leave out all others but {words}")
+
+
+Several = tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]]
+"""An option that may be repeated, and take several values each time."""
+
+
+@dataclass(frozen=True)
+class _EnvironmentOptions(EnvironmentConfig):
+    env: tyro.conf.Suppress[tyro.conf.Fixed[str]] = EnvironmentConfig.env
+
+
+@dataclass(frozen=True)
+class TrainingOptions(TrainConfig):
+    """The settings of a training as options, without the environment: that has an option of its own."""
+
+    environment: _EnvironmentOptions = field(default_factory=_EnvironmentOptions)
+    """Where the agent learns."""
+
+    @staticmethod
+    def of(config: TrainConfig) -> TrainingOptions:
+        """The options that have the settings as defaults."""
+        return with_mapping(TrainingOptions(), to_mapping(config))
+
+    def to_config(self) -> TrainConfig:
+        """The settings."""
+        return with_mapping(TrainConfig(), to_mapping(self))
+
+
+@dataclass(frozen=True)
+class GridArguments:
+    """What all benchmarks have in common."""
+
+    settings: Annotated[TrainingOptions, tyro.conf.arg(name="")] = field(
+        default_factory=lambda: TrainingOptions.of(preset(DEFAULT_PRESET))
+    )
+
+    env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
+    """A task of the paper (`cheetah-run`, the default), a Gymnasium id (`Pendulum-v1`), or `module:id`."""
+
+    seeds: int = 5
+    """How many seeds each method is trained with in each environment."""
+
+    first_seed: int = 0
+    """The first of the seeds; the others follow it."""
+
+    preset: PresetName = DEFAULT_PRESET
+    """Where settings come from that no option sets; what it says may depend on the environment. With --pixels, `fast`
+    is `fast-image`."""
+
+    workers: int = field(default_factory=available_cores)
+    """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+
+    out: Path | None = None
+    """The folder for the benchmark; a new one below runs/ if not given. One that exists grows by what is missing."""
+
+    resume: Path | None = None
+    """Go on with what the benchmark in this folder was last asked for."""
+
+    storage: str = ""
+    """URL of the Optuna storage for the trainings; by default a file in the folder."""
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The seeds that are asked for."""
+        return tuple(range(self.first_seed, self.first_seed + self.seeds))
+
+
+class _HasEnvironments(Protocol):
+    @property
+    def settings(self) -> TrainingOptions: ...
+    @property
+    def env(self) -> Several: ...
+
+
+E = TypeVar("E", bound=_HasEnvironments)
+G = TypeVar("G", bound=GridArguments)
+
+
+def flat(values: Several) -> tuple[str, ...]:
+    """The values of an option that was given several times, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(values)))
+
+
+def parse_for_environments(
+    arguments: Sequence[str],
+    prog: str,
+    make: Callable[[TrainingOptions], E],
+    base: Callable[[str], TrainConfig],
+    default_env: str,
+) -> tuple[E, tuple[TrainConfig, ...]]:
+    """Read a command line, and the settings in each environment that it names.
+
+    It is read once for each of them: what the user did not give comes from the settings for that environment.
+
+    Args:
+        arguments: The command line.
+        prog: The command.
+        make: The defaults of all options.
+        base: The settings for an environment that no option changes.
+        default_env: The environment if none is given.
+    """
+
+    def in_environment(env: str) -> E:
+        default = make(TrainingOptions.of(base(env)))
+        return parse(type(default), prog, arguments, default)
+
+    chosen = in_environment(default_env)
+    envs = flat(chosen.env) or (default_env,)
+    return chosen, tuple(in_environment(env).settings.to_config() for env in envs)
+
+
+def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, tuple[TrainConfig, ...]]:
+    """Read the command line of a benchmark, and the settings in each of its environments."""
+    early = early_options(arguments)
+    name = early.preset_among(get_args(PresetName), DEFAULT_PRESET)
+    chosen, configs = parse_for_environments(
+        arguments,
+        prog,
+        lambda settings: kind(settings=settings),
+        lambda env: preset(name, env, early.agent),
+        EnvironmentConfig.env,
+    )
+    require(chosen, ("workers", "seeds"), lambda value: value >= 1, "be at least 1")
+    require(chosen, ("first_seed",), lambda value: value >= 0, "not be negative")
+    return chosen, configs
+
+
+def settings_options(configs: Sequence[TrainConfig]) -> str:
+    """What to type for settings that are the same in several environments: the nearest preset, and what differs."""
+    return min((_options_beside(configs, name) for name in get_args(PresetName)), key=len)
+
+
+def _options_beside(configs: Sequence[TrainConfig], name: PresetName) -> str:
+    given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
+    for config in configs:
+        base = to_mapping(preset(name, config.environment.env, config.algorithm))
+        given |= {} if config.algorithm == DEFAULT_AGENT else {"agent": config.algorithm}
+        given |= {key: value for key, value, _ in differences(to_mapping(config), base)}
+    return " ".join(option_text(key, value) for key, value in given.items())

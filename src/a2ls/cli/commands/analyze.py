@@ -1,0 +1,124 @@
+"""`a2ls analyze`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from a2ls._errors import BadInput, require
+from a2ls._formatting import count_of
+from a2ls.analysis import (
+    ANALYSIS_COLUMNS,
+    Analysis,
+    Dataset,
+    analyse,
+    analysis_mapping,
+    analysis_records,
+    baseline_results,
+    csv_text,
+    json_text,
+    read_datasets,
+    read_patterns,
+    stages_table,
+)
+from a2ls.cli._files import write_text
+from a2ls.cli._options import Several, flat, parse
+from a2ls.cli.views.loss_parts import comparison_tables, counts_line, notes, search_heading
+from a2ls.cli.views.stages import stages_view
+from a2ls.cli.views.text import say
+from a2ls.space import MAX_HORIZON
+
+_STANDARD_OUTPUT = Path("-")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Tell which parts of losses go with a high AULC in the candidates of searches, as the paper's section 6 does.
+
+    Losses with a pattern are compared with those without it, losses with more states, actions or rewards in the target
+    with those that have more in the source, and each operator and horizon with all others. Every search stands for
+    itself: its scores are not mixed with those of others. A search may still be running. Some lines to start from:
+
+        a2ls analyze runs/my-search
+        a2ls analyze runs/my-search --independent --pattern "s0 a0 a1 -> s2" "s0 -> s1 s2"
+        a2ls analyze runs/cheetah runs/walker/export/candidates.parquet --stage 1
+        a2ls analyze runs/* --csv comparisons.csv
+        a2ls analyze runs/my-search --json - > analysis.json
+    """
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders that `a2ls search` wrote, or what `a2ls export` made of them."""
+
+    pattern: Annotated[Several, tyro.conf.arg(metavar="PATTERN")] = ()
+    """A pattern to look for beside the five of the paper, in text form. Its steps are compared as they stand: s1 is
+    not s0 one step later."""
+
+    stage: int | None = None
+    """Count candidates of this stage alone."""
+
+    independent: bool = False
+    """Count candidates alone that were drawn at random or from a prior. The others resemble their parents, which makes
+    p too small."""
+
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Write all comparisons to this file, or print them alone if it is `-`."""
+
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Likewise as JSON, with the stages and the baselines."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    chosen = parse(Arguments, "a2ls analyze", arguments)
+    require(chosen, ("stage",), lambda value: value is None or value >= 1, "be at least 1")
+    if chosen.csv == chosen.json == _STANDARD_OUTPUT:
+        raise BadInput("--csv and --json are both -, but only one of them can be printed")
+    datasets = read_datasets(chosen.folders)
+    _check_stage(datasets, chosen.stage)
+    patterns = read_patterns(flat(chosen.pattern), _longest_horizon(datasets))
+    analyses = [analyse(each, patterns, stage=chosen.stage, independent=chosen.independent) for each in datasets]
+    if _STANDARD_OUTPUT not in (chosen.csv, chosen.json):
+        _print(Console(), analyses)
+    if chosen.csv is not None:
+        _write(chosen.csv, csv_text(ANALYSIS_COLUMNS, analysis_records(analyses)))
+    if chosen.json is not None:
+        _write(chosen.json, json_text([analysis_mapping(each) for each in analyses]))
+
+
+def _check_stage(datasets: Sequence[Dataset], stage: int | None) -> None:
+    begun = max((candidate.stage for each in datasets for candidate in each.candidates), default=0)
+    if stage is not None and stage > begun:
+        who = "the search has" if len(datasets) == 1 else "the searches have"
+        raise BadInput(f"stage is {stage}, but {who} begun {count_of(begun, 'stage')} so far")
+
+
+def _longest_horizon(datasets: Sequence[Dataset]) -> int:
+    losses = [candidate.loss for each in datasets for candidate in each.candidates]
+    return max([MAX_HORIZON, *(loss.horizon for loss in losses if loss is not None)])
+
+
+def _print(console: Console, analyses: Sequence[Analysis]) -> None:
+    for each in analyses:
+        say(console, counts_line(each))
+    for table in comparison_tables(analyses):
+        console.print()
+        console.print(table)
+    for each in analyses:
+        stages = stages_table(each.dataset.candidates, baseline_results(each.dataset.baselines))
+        if stages.stages or stages.baselines:
+            console.print()
+            console.print(stages_view(stages, f"AULC of each stage: {search_heading(each)}"))
+    for line in notes(analyses):
+        console.print(line, highlight=False, style="dim")
+
+
+def _write(path: Path, text: str) -> None:
+    if path == _STANDARD_OUTPUT:
+        print(text, end="")
+    else:
+        write_text(path, text)

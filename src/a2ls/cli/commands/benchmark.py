@@ -1,0 +1,73 @@
+"""`a2ls benchmark`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from a2ls.benchmark import BenchmarkFolder, Grid, method_runs
+from a2ls.cli._grid import ask, fail_if_missing, train_grid
+from a2ls.cli._options import GridArguments, Several, flat, parse_grid, refuse_settings
+from a2ls.cli.views.results import environment_notes, environment_table
+from a2ls.cli.views.text import resume_command
+from a2ls.studies import baseline, method
+
+
+@dataclass(frozen=True)
+class _Methods:
+    loss: Annotated[Several, tyro.conf.arg(metavar="LOSS")] = ()
+    """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", or a file such as winner.json."""
+
+    baseline: Annotated[Several, tyro.conf.arg(metavar="BASELINE")] = ()
+    """An agent to compare with: sac, sac-identity, curl or rad, and with --pixels sac, sac-no-aug, curl, rad or drq.
+    All others are compared with the first."""
+
+
+@dataclass(frozen=True)
+class Arguments(GridArguments, _Methods):
+    """Compare losses and baselines: each is trained in each environment with each seed, and kept in a folder.
+
+    With more losses, environments or seeds and the same --out, only what is missing is trained. Some lines to start
+    from:
+
+        a2ls benchmark --loss a2-winner --baseline sac --env cheetah-run --seeds 3
+        a2ls benchmark --loss a2-winner "s0 a0 -> s1" --baseline sac curl --env cheetah-run walker-run --out runs/mine
+        a2ls benchmark --loss runs/my-search/winner.json --baseline sac --env hopper-hop --steps 100000
+        a2ls benchmark --loss spr --env cheetah-run walker-run --out runs/mine
+        a2ls benchmark --resume runs/mine
+    """
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    chosen, configs = parse_grid(arguments, "a2ls benchmark", Arguments)
+    if chosen.resume is not None:
+        allowed = Arguments(resume=chosen.resume, workers=chosen.workers)
+        refuse_settings(chosen, allowed, "benchmark", "--workers")
+        folder = BenchmarkFolder.open(chosen.resume)
+    else:
+        methods = (
+            *map(baseline, flat(chosen.baseline)),
+            *(method(text, configs[0].algorithm) for text in flat(chosen.loss)),
+        )
+        folder = ask(chosen, Grid(methods, configs, chosen.all_seeds), "benchmark")
+    train_grid(folder, chosen.workers, resume_command("benchmark", folder.path))
+    _print_results(Console(), folder)
+    fail_if_missing(folder)
+
+
+def _print_results(console: Console, folder: BenchmarkFolder) -> None:
+    """A table for each environment with all trainings in the folder, and what to know of them."""
+    by_env = method_runs(folder.records())
+    reference = folder.grid.reference or next(
+        (each.name for methods in by_env.values() for each in methods if each.is_baseline), None
+    )
+    for env, methods in by_env.items():
+        console.print()
+        console.print(environment_table(env, methods, reference))
+    for note in environment_notes(by_env, reference):
+        console.print(note, style="dim", highlight=False)

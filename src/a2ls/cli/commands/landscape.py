@@ -1,0 +1,153 @@
+"""`a2ls landscape`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from a2ls._errors import BadInput, require
+from a2ls.analysis import (
+    DEFAULT_COLUMNS,
+    Landscape,
+    LandscapeSettings,
+    ScaleChoice,
+    critic_landscape,
+    landscape_page,
+)
+from a2ls.cli._files import require_writable, write_text
+from a2ls.cli._options import parse
+from a2ls.cli.views.landscape import LandscapeView, summary_table
+from a2ls.cli.views.text import say
+from a2ls.cli.views.training import loss_label
+from a2ls.training import RunFolder, TrainJob, prepare_process, read_trained_agent
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Draw the critic's loss around the trained weights of runs, along two random filter-normalised directions.
+
+    Nothing is trained: agents and replay buffers are read from the checkpoints of the runs. All have the same axes,
+    colours and, if their networks are of the same shapes, the same draw of directions. Some lines to start from:
+
+        a2ls landscape runs/with-a-loss runs/with-none
+        a2ls landscape runs/with-a-loss --resolution 51 --extent 0.5 --csv grid.csv
+        a2ls landscape runs/with-a-loss runs/with-none --checkpoint 250k.pt 500k.pt checkpoint.pt
+
+    A run keeps its last checkpoint only. To see how the landscape changes while it trains, copy its checkpoint.pt now
+    and then, and name the copies as in the last line.
+    """
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders that `a2ls train` wrote."""
+
+    checkpoint: tuple[Path, ...] = ()
+    """Copies of the checkpoint.pt of the runs, to draw one landscape for each instead of the last one. They are looked
+    for in every run's folder; with one run also elsewhere."""
+
+    settings: LandscapeSettings = field(default_factory=LandscapeSettings)
+
+    scale: ScaleChoice = "auto"
+    """Of heights and colours; `auto` is `log` if the largest loss is more than a hundred times the smallest."""
+
+    out: Path = Path("landscape.html")
+    """The page to write, with surfaces and heat maps. It needs no other file."""
+
+    csv: Path | None = None
+    """A file for the losses on the grid, one line for each point."""
+
+    threads: int = 1
+    """Threads to compute with."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a landscape comes from."""
+
+    folder: RunFolder
+    checkpoint: Path
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    chosen = parse(Arguments, "a2ls landscape", arguments)
+    require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
+    sources = _sources(chosen.runs, chosen.checkpoint)
+    for file in filter(None, (chosen.out, chosen.csv)):
+        require_writable(file)
+    prepare_process(chosen.threads)
+    landscapes = _compute(sources, chosen.settings)
+    columns = len(chosen.checkpoint) or DEFAULT_COLUMNS
+    page = landscape_page(landscapes, chosen.settings, chosen.scale, min(columns, DEFAULT_COLUMNS))
+    write_text(chosen.out, page)
+    if chosen.csv is not None:
+        write_text(chosen.csv, _csv(landscapes))
+    console = Console()
+    console.print(summary_table(landscapes))
+    for file in filter(None, (chosen.out, chosen.csv)):
+        say(console, f"written: {file}")
+
+
+def _sources(runs: Sequence[Path], checkpoints: Sequence[Path]) -> list[_Source]:
+    if not runs:
+        raise BadInput("no run is given; name folders that `a2ls train` wrote, such as runs/*")
+    for path in runs:
+        if path.is_file():
+            raise BadInput(f"{path} is a file; name the folder of its run, and the file with --checkpoint")
+    sources = []
+    for folder in map(RunFolder.open, runs):
+        names = checkpoints or [Path(folder.checkpoint.path.name)]
+        for name in names:
+            inside = folder.path / name
+            sources.append(
+                _Source(folder, name if len(runs) == 1 and not inside.exists() and name.exists() else inside)
+            )
+    missing = [str(source.checkpoint) for source in sources if not source.checkpoint.is_file()]
+    if missing:
+        raise BadInput(
+            f"there is no checkpoint {', '.join(missing)}; a run writes its checkpoint.pt between two episodes, and "
+            "when it has ended"
+        )
+    return sources
+
+
+def _compute(sources: Sequence[_Source], settings: LandscapeSettings) -> list[Landscape]:
+    with LandscapeView(len(sources) * settings.points) as view:
+        landscapes = [_landscape(source, settings, view) for source in sources]
+    counts = Counter(landscape.label for landscape in landscapes)
+    return [
+        replace(each, label=f"{each.label} ({source.checkpoint})") if counts[each.label] > 1 else each
+        for each, source in zip(landscapes, sources, strict=True)
+    ]
+
+
+def _landscape(source: _Source, settings: LandscapeSettings, view: LandscapeView) -> Landscape:
+    # A function, so that its replay buffer is gone when the next is read: one of images has gigabytes.
+    trained = read_trained_agent(source.folder, source.checkpoint)
+    view.label = _label(source.folder.job, trained.step)
+    return critic_landscape(trained, view.label, settings, view.on_point)
+
+
+def _label(job: TrainJob, step: int) -> str:
+    environment = job.config.environment
+    seen = " from pixels" if environment.pixels else ""
+    return f"{loss_label(job)}, {environment.env}{seen}, seed {job.seed}, step {step:,}"
+
+
+def _csv(landscapes: Sequence[Landscape]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", "x", "y", "loss"])
+    for each in landscapes:
+        for y, losses in zip(each.positions, each.losses, strict=True):
+            writer.writerows(
+                (each.label, float(x), float(y), float(loss)) for x, loss in zip(each.positions, losses, strict=True)
+            )
+    return text.getvalue()

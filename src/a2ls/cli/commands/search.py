@@ -1,0 +1,243 @@
+"""`a2ls search`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, NamedTuple, get_args
+
+import tyro
+from rich.console import Console
+
+from a2ls import training
+from a2ls._errors import BadInput, require
+from a2ls._formatting import count_of, duration
+from a2ls.analysis import TOP, baseline_results, finished_candidates, stages_table
+from a2ls.cli._options import available_cores, early_options, new_folder, parse, refuse_settings
+from a2ls.cli.views.candidates import candidates_table
+from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
+from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
+from a2ls.cli.views.stages import stages_view
+from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
+from a2ls.envs import EnvironmentConfig
+from a2ls.search import Budget, SearchConfig, SearchFolder, SearchPresetName, search_preset
+from a2ls.studies import Candidate
+from a2ls.training import DEFAULT_AGENT, TrainConfig, differences, option_text, preset_for, to_mapping
+
+_PRESET: SearchPresetName = "laptop"
+# What may be given beside --resume.
+_NEW_END = ("--workers", "--stages", "--max-trials", "--max-env-steps", "--max-hours")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Search an auxiliary loss for an environment: train candidates, breed the best, and keep all in a folder.
+
+    The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
+    minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
+    and `paper-image-search` are those for pixels. Some lines to start from:
+
+        a2ls search --env cheetah-run --preset quick
+        a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
+        a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
+        a2ls search --env cartpole-swingup --pixels --preset quick
+        a2ls search --resume runs/my-search
+        a2ls search --resume runs/my-search --stages 10
+    """
+
+    settings: Annotated[SearchConfig, tyro.conf.arg(name="")]
+
+    budget: Annotated[Budget, tyro.conf.arg(name="")] = field(default_factory=Budget)
+
+    preset: SearchPresetName = _PRESET
+    """Where settings come from that no option sets. With --pixels, `quick` is `quick-image` and `laptop` is
+    `laptop-image`."""
+
+    workers: int = field(default_factory=available_cores)
+    """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+
+    out: Path | None = None
+    """The folder for the search; a new one below runs/ if not given."""
+
+    storage: str = ""
+    """URL of the Optuna storage for the candidates, such as sqlite:////data/searches.db; by default a file in the
+    folder."""
+
+    name: str = ""
+    """Name of the search in that storage; by default that of the folder."""
+
+    resume: Path | None = None
+    """Go on with the search in this folder. Of its settings, only --workers, --stages and the budget (--max-trials,
+    --max-env-steps, --max-hours) may be given anew: more of them prolongs a search."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    defaults, folder = _defaults(arguments)
+    chosen = parse(Arguments, "a2ls search", arguments, defaults)
+    require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
+    _check(chosen)
+    name = preset_for(
+        chosen.preset, pixels=chosen.settings.training.environment.pixels, allowed=get_args(SearchPresetName)
+    )
+    if folder is None:
+        path = chosen.out or new_folder(chosen.settings.training.environment.env, name)
+        folder = SearchFolder.create(path, chosen.settings, chosen.budget, storage=chosen.storage, name=chosen.name)
+    else:
+        _change(folder, chosen, defaults)
+    search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {name}")
+    print_summary(Console(), folder)
+
+
+def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]:
+    """What the options that stand for many settings say: an old search for all of them, or preset and environment."""
+    early = early_options(arguments)
+    if early.resume is not None:
+        folder = SearchFolder.open(early.resume)
+        refuse_settings(early.preset, None, "search", *_NEW_END)
+        return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
+    name = early.preset_among(get_args(SearchPresetName), _PRESET)
+    return Arguments(search_preset(name, early.env, early.agent)), None
+
+
+def _check(chosen: Arguments) -> None:
+    """What can be known to be of no use before anything is written."""
+    config, budget = chosen.settings, chosen.budget
+    if not config.training.agent.trains_encoder:
+        raise BadInput("the agent has no encoder that losses can train, as a search needs it: choose another --encoder")
+    if 0 < budget.max_env_steps < config.training.steps:
+        raise BadInput(
+            f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
+        )
+    training.require_trainable(config.training)
+
+
+def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:
+    """Give a search that goes on its new end; refuse all other changes instead of ignoring them."""
+    allowed = replace(
+        defaults,
+        settings=replace(defaults.settings, stages=chosen.settings.stages),
+        budget=chosen.budget,
+        workers=chosen.workers,
+        resume=chosen.resume,
+    )
+    refuse_settings(chosen, allowed, "search", *_NEW_END)
+    if (chosen.settings, chosen.budget) != (defaults.settings, defaults.budget):
+        folder.change(stages=chosen.settings.stages, budget=chosen.budget)
+
+
+def search_in_view(folder: SearchFolder, workers: int, *, about: str = "", program: str = "a2ls") -> None:
+    """Search what the folder says, from wherever it stands, and show how it goes.
+
+    Args:
+        folder: The search.
+        workers: Worker processes.
+        about: Words for the heading.
+        program: What to type for this program.
+    """
+    config, budget = folder.config, folder.settings.budget
+    seconds_left = budget.max_hours * 3600 - folder.seconds_spent() if budget.max_hours else float("inf")
+    progress = SearchProgress(
+        config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
+    )
+    header = ", ".join(filter(None, (config.training.environment.env, about, f"in {folder.path}")))
+    go_on = resume_command("search", folder.path, program)
+    with says_how_to_go_on(go_on, progress.summary), SearchView(progress, header) as view:
+        folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
+
+
+class _Spent(NamedTuple):
+    """The part of the budget that ended a search before its last stage."""
+
+    option: str
+    value: float
+
+
+def _spent_budget(folder: SearchFolder, candidates: Sequence[Candidate]) -> _Spent | None:
+    """What ended the search, if it was not its last stage."""
+    config, budget = folder.config, folder.settings.budget
+    if sum(candidate.state != "running" for candidate in candidates) >= config.candidates:
+        return None
+    if budget.max_hours and folder.seconds_spent() >= budget.max_hours * 3600:
+        return _Spent("--max-hours", budget.max_hours)
+    if folder.limit == budget.max_trials:
+        return _Spent("--max-trials", budget.max_trials)
+    return _Spent("--max-env-steps", budget.max_env_steps) if folder.limit < config.candidates else None
+
+
+def print_summary(console: Console, folder: SearchFolder, program: str = "a2ls") -> None:
+    """What a search has found, how far it can be believed, and what to type next.
+
+    Args:
+        console: Where to print.
+        folder: A search that has ended, or not.
+        program: What to type for this program.
+    """
+    candidates, baselines = folder.candidates(), baseline_results(folder.baselines())
+    best = finished_candidates(candidates)[:TOP]
+    say(console, f"\n{folder.config.training.environment.env}: {_size(folder, candidates)}\n")
+    console.print(stages_view(stages_table(candidates, baselines)))
+    if best:
+        console.print(candidates_table(best, baselines, candidates, title="The best candidates"))
+        curves = [LabelledCurve(f"candidate {best[0].number} (one seed)", best[0].curve)]
+        curves += [LabelledCurve(result.name_with_seeds, result.curve) for result in baselines]
+        console.print(curves_side_by_side(curves, console.width))
+    spent = _spent_budget(folder, candidates)
+    if spent is not None:
+        say(console, f"The budget ended the search before its last candidate: {spent.option} {spent.value:,g}.")
+    for line in _warnings(folder, candidates):
+        console.print(line, highlight=False, markup=False)
+    say(console, "\n" + _next_commands(folder, best, spent, program))
+
+
+def _size(folder: SearchFolder, candidates: Sequence[Candidate]) -> str:
+    stages = max((candidate.stage for candidate in candidates), default=0)
+    return (
+        f"{count_of(len(candidates), 'candidate')} in {count_of(stages, 'stage')}, "
+        f"{duration(folder.seconds_spent())}, in {folder.path}"
+    )
+
+
+def _warnings(folder: SearchFolder, candidates: Sequence[Candidate]) -> list[str]:
+    """What to know before believing the tables."""
+    finished = len(finished_candidates(candidates))
+    failed = sum(candidate.state == "failed" for candidate in candidates)
+    lines = []
+    if finished > 1:
+        lines.append(
+            f"Each candidate was trained with one seed. The best of {finished} such scores is partly luck and too high "
+            "on average (the winner's curse): validate it with other seeds before you believe it."
+        )
+    elif finished:
+        lines.append("The candidate was trained with one seed: validate it with others before you believe its score.")
+    if failed:
+        lines.append(f"{count_of(failed, 'candidate')} failed: `top` has the reasons, {folder.files.log} the details.")
+    return lines
+
+
+def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spent | None, program: str) -> str:
+    path = shlex.quote(str(folder.path))
+    commands = {"all candidates": f"{program} top {path}"}
+    if spent is not None:
+        commands["the rest of the search"] = f"{resume_command('search', folder.path, program)} {spent.option} 0"
+    if best:
+        loss = shlex.quote(best[0].label)
+        training = f"{_training_options(folder.config.training)} --seed {folder.config.seed + 1}"
+        commands |= {
+            "the best again, with other seeds": f"{program} validate {path}",
+            "what the best one predicts": f"{program} losses {loss}",
+            "an agent with the best one": f"{program} train {training} --loss {loss}",
+        }
+    width = max(map(len, commands))
+    return "To go on:\n\n" + "\n".join(f"  {about:{width}}   {command}" for about, command in commands.items())
+
+
+def _training_options(config: TrainConfig) -> str:
+    """Environment and agent as options of `a2ls train`, without those that are as by default."""
+    environment = config.environment
+    default = to_mapping(EnvironmentConfig(environment.env))
+    given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
+    agent = [] if config.algorithm == DEFAULT_AGENT else [option_text("agent", config.algorithm)]
+    return " ".join((option_text("env", environment.env), *given, *agent))

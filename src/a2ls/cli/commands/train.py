@@ -1,0 +1,185 @@
+"""`a2ls train`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, get_args
+
+import tyro
+from rich.console import Console
+
+from a2ls import recorder, training
+from a2ls._errors import BadInput, Failure, require
+from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
+from a2ls.cli.views.curves import LabelledCurve, curves_table
+from a2ls.cli.views.text import resume_command, says_how_to_go_on
+from a2ls.cli.views.training import (
+    TrainingView,
+    loss_label,
+    run_label,
+    summary_table,
+    warnings,
+)
+from a2ls.training import (
+    DEFAULT_CHECKPOINT_SECONDS,
+    DEFAULT_PRESET,
+    NO_LOSS,
+    PresetName,
+    RunFolder,
+    TrainConfig,
+    TrainJob,
+    VideoFormat,
+    baseline_loss,
+    loss_text,
+    parse_loss,
+    preset,
+    read_job,
+    with_baseline,
+)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train an agent with an auxiliary loss, or with none, and keep everything in a folder.
+
+    Settings are taken from the preset, then from the file of --config, then from the baseline, then from the options.
+    The defaults below are those of the preset that was chosen. Some lines to start from:
+
+        a2ls train --env cheetah-run --loss a2-winner
+        a2ls train --env Pendulum-v1 --action-repeat 1 --steps 20000 --loss "s0 a0 -> s1"
+        a2ls train --env walker-walk --preset paper-vector --baseline sac-identity
+        a2ls train --env cheetah-run --pixels --loss a2-winner --video
+        a2ls train --env walker-walk --preset paper-image --baseline drq
+        a2ls train --env cheetah-run --agent my_agents:td3 --loss a2-winner
+        a2ls train --resume runs/cheetah-run-a2-winner-seed0
+    """
+
+    settings: Annotated[TrainConfig, tyro.conf.arg(name="")]
+
+    loss: str = NO_LOSS
+    """A name (`a2ls losses` lists them), a text form such as "s0 a0 -> s1", a file such as the winner.json of a
+    cross-validation, or `none` for the plain agent."""
+
+    seed: int = 0
+    """Determines everything that is random."""
+
+    preset: PresetName = DEFAULT_PRESET
+    """Where settings come from that nothing else sets: `fast` (one or two minutes on one core), `fast-image` (about
+    ten; with --pixels, `fast` means this), or the paper's."""
+
+    baseline: str | None = None
+    """A variant of the agent that losses are compared with, a short form of several options. Those of SAC: `sac` (as
+    the preset says), `sac-identity` (no encoder, vectors only), `sac-no-aug` (no augmentation, pixels only), `curl`
+    (with its loss), `rad` or `drq` (pixels only)."""
+
+    config: Path | None = None
+    """A TOML file with settings, such as the config.toml of an earlier run."""
+
+    out: Path | None = None
+    """The folder for the run; a new one below runs/ if not given."""
+
+    resume: Path | None = None
+    """Go on with the run in this folder; it knows its own settings."""
+
+    video: bool = False
+    """Record an episode of the trained agent in the folder."""
+
+    video_format: VideoFormat = "mp4"
+    """The format of that video, video.mp4 or video.gif."""
+
+    checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS
+    """Seconds between two checkpoints, which are written between episodes: what a kill may cost."""
+
+    threads: int = 1
+    """Threads of the one training; several trainings at once are faster with one each."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command."""
+    base = _base_job(arguments)
+    defaults = Arguments(settings=base.config, loss=loss_text(base.loss), seed=base.seed)
+    chosen = parse(Arguments, "a2ls train", arguments, defaults)
+    require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
+    require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
+    if chosen.resume is not None:
+        refuse_settings(chosen, _allowed_with_resume(chosen), "run", "--video", "--checkpoint-seconds", "--threads")
+        folder = RunFolder.open(chosen.resume)
+    else:
+        job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
+        own = None if chosen.baseline is None else baseline_loss(chosen.baseline)
+        if own is not None and job.loss != own:
+            raise BadInput(f"loss is {chosen.loss!r}, but {chosen.baseline} has one of its own: leave one out")
+        # Before the folder, so that nothing is left behind if it cannot be used.
+        training.require_trainable(job.config, render=chosen.video)
+        path = chosen.out or new_folder(job.config.environment.env, loss_label(job), f"seed{job.seed}")
+        folder = RunFolder.create(path, job)
+    config = folder.job.config
+    if config.is_recorded:
+        _compile_updates()
+    training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
+    video = chosen.video_format if chosen.video else None
+    train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
+
+
+def _compile_updates() -> None:
+    """Do it before the training, with a word about it: the first time after an installation one waits for it."""
+    waiting = Console().status("compiling updates: once after an installation, about 20 seconds")
+    with waiting, contextlib.suppress(ImportError):  # The training says it when it goes on without.
+        recorder.prepare()
+
+
+def _allowed_with_resume(chosen: Arguments) -> Arguments:
+    return Arguments(
+        settings=preset(DEFAULT_PRESET),
+        resume=chosen.resume,
+        video=chosen.video,
+        video_format=chosen.video_format,
+        checkpoint_seconds=chosen.checkpoint_seconds,
+        threads=chosen.threads,
+    )
+
+
+def train_in_view(
+    folder: RunFolder,
+    *,
+    checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
+    video: VideoFormat | None = None,
+) -> None:
+    """Train what the folder says, with progress and a summary."""
+    job = folder.job
+    console = Console()
+    console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
+    try:
+        with says_how_to_go_on(resume_command("train", folder.path)), TrainingView(job) as view:
+            result = training.run_in_folder(
+                folder,
+                on_start=view.on_start,
+                on_step=view.on_step,
+                on_evaluation=view.on_evaluation,
+                checkpoint_seconds=checkpoint_seconds,
+                video=video,
+            )
+    except training.Diverged as error:
+        raise Failure(f"{error}. Its curve is kept in {folder.path}") from error
+    if result.state == "diverged":
+        raise Failure(f"{folder.path} cannot go on: {result.reason}")
+    console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
+    console.print(summary_table(folder, result))
+    for warning in warnings(result):
+        console.print(f"[yellow]warning:[/] {warning}")
+
+
+def _base_job(arguments: Sequence[str]) -> TrainJob:
+    """What the options that stand for many settings say; they decide the defaults of all others."""
+    early = early_options(arguments)
+    name = early.preset_among(get_args(PresetName), DEFAULT_PRESET)
+    job = TrainJob(preset(name, early.env, early.agent), None, 0)
+    if early.config is not None:
+        job = read_job(early.config, base=job)
+    if early.baseline is not None:
+        loss = baseline_loss(early.baseline) or job.loss
+        job = replace(job, config=with_baseline(job.config, early.baseline), loss=loss)
+    return job

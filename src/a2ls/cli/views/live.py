@@ -1,0 +1,143 @@
+"""What searches and benchmarks show while they run: live in a terminal, as lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from a2ls._formatting import duration
+from a2ls.cli.views.text import say, wide_grid
+
+
+@dataclass
+class Activity:
+    """What a worker does."""
+
+    label: str
+    steps: int
+    """How many steps the training has."""
+    step: int = 0
+    score: float | None = None
+    first_seen: tuple[float, int] | None = None
+    """A time, and the step at that time: a training that goes on after a kill does not begin at 0."""
+    last_seen: tuple[float, int] | None = None
+
+    def reached(self, step: int, now: float) -> None:
+        """The training is at this step."""
+        self.step = max(self.step, step)
+        self.last_seen = now, self.step
+        self.first_seen = self.first_seen or self.last_seen
+
+    @property
+    def share(self) -> float:
+        """How much of the training is done."""
+        return min(1.0, self.step / self.steps)
+
+    @property
+    def seconds_in_all(self) -> float | None:
+        """How long the whole training takes, by its pace so far."""
+        if self.first_seen is None or self.last_seen is None or self.last_seen[1] == self.first_seen[1]:
+            return None
+        seconds, steps = (last - first for first, last in zip(self.first_seen, self.last_seen, strict=True))
+        return seconds * self.steps / steps
+
+
+BAR_WIDTH = 16
+
+_SECONDS_BETWEEN_FRAMES = 0.25
+_SECONDS_BETWEEN_SIGNS_OF_LIFE = 60.0
+_SCORE_WIDTH = 12
+
+
+class LiveView:
+    """Trainings on the screen: redrawn in place in a terminal, line by line elsewhere.
+
+    Args:
+        draw: What a terminal shows now.
+        sign_of_life: What is shown elsewhere from time to time.
+        console: Where; by default the standard error.
+    """
+
+    def __init__(
+        self, draw: Callable[[], RenderableType], sign_of_life: Callable[[], str], console: Console | None
+    ) -> None:
+        self._console = console or Console(file=sys.stderr)
+        self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._live = Live(
+            get_renderable=draw,
+            console=self._console,
+            auto_refresh=False,  # Another thread would draw what this one is changing.
+            transient=True,
+        )
+        self._sign_of_life = sign_of_life
+        self._shown = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_live:
+            self._live.stop()
+
+    def on_wait(self) -> None:
+        """Time has passed: draw anew, or give a sign of life."""
+        if time.monotonic() - self._shown < (
+            _SECONDS_BETWEEN_FRAMES if self._is_live else _SECONDS_BETWEEN_SIGNS_OF_LIFE
+        ):
+            return
+        if self._is_live:
+            self._live.refresh()
+            self._shown = time.monotonic()
+        else:
+            self._line(self._sign_of_life())
+
+    def _line(self, text: str) -> None:
+        say(self._console, text)
+        self._shown = time.monotonic()
+
+
+def workers_table(activities: Mapping[int, Activity], workers: int, *, steady: bool = False) -> Table:
+    """A line for each worker.
+
+    Args:
+        activities: What those do that do anything.
+        workers: How many there are.
+        steady: Whether numbers take as much room at the first step as at the last, so that nothing moves sideways.
+    """
+    table = wide_grid()
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column(width=BAR_WIDTH)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, min_width=_SCORE_WIDTH if steady else None)
+    for worker in range(workers):
+        activity = activities.get(worker)
+        if activity is None:
+            table.add_row(str(worker + 1), Text("idle", style="dim"))
+            continue
+        score = "no score" if activity.score is None else f"score {activity.score:.1f}"
+        bar = ProgressBar(activity.steps, activity.step, width=BAR_WIDTH)
+        total = f"{activity.steps:,}"
+        step = f"{activity.step:,}".rjust(len(total) if steady else 0)
+        table.add_row(str(worker + 1), activity.label, bar, f"{step}/{total}", score)
+    return table
+
+
+def time_words(elapsed: float, left: float | None) -> str:
+    """How much time it took and will take; None if that is not known."""
+    words = "time left not known yet" if left is None else f"about {duration(left)} left"
+    return f"{duration(elapsed)} elapsed, {words}"

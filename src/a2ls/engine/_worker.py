@@ -1,0 +1,139 @@
+"""The body of a worker process: it takes trainings from a connection, does them one by one, and reports.
+
+Nothing is asked of the process that started it but to hold the other end of the connection: when that is gone, the
+worker ends too, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Literal, NoReturn
+
+from a2ls.engine._engine import Evaluated, Event, Failed, Finished, Progressed, Report, Started
+from a2ls.training import Checkpoint, CheckpointedRun, CurvePoint, Diverged, Training, TrainJob, prepare_process
+
+PROGRESS_SECONDS = 0.5
+_PR_SET_PDEATHSIG = 1
+
+
+def work(connection: Connection, *, die_with_parent: bool) -> NoReturn:
+    """Do the trainings that come through a connection, until its other end is closed.
+
+    Each is answered with `Started`, any number of `Progressed` and `Evaluated`, and `Finished` or `Failed`. Whoever
+    reads them replies to every `Evaluated` with whether to go on.
+
+    Args:
+        connection: For each training a `TrainJob`, the file of its checkpoint (None to save nothing) and the seconds
+            between two of them come in, and later the replies; `Report`s go out.
+        die_with_parent: Whether the system shall end this process when the thread that started it ends, so that not
+            even one that hangs outside of Python is left over.
+    """
+    if die_with_parent:
+        _die_with_parent()
+    prepare_process(threads=1)
+    line = _Line(connection)
+    while True:
+        _do(line.receive(), line)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # It died before the system knew what to do then.
+            os._exit(1)
+
+
+class _Line:
+    """Both directions of the connection. Whoever finds it broken ends the process on the spot.
+
+    A thread of its own listens, so that this happens in the middle of a training too.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._inbox: SimpleQueue[bytes] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._inbox.put(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(1)
+
+    def receive(self) -> bytes:
+        """Wait for the next message, still pickled."""
+        return self._inbox.get()
+
+    def send(self, kind: Callable[..., Event], *details: Any) -> None:
+        """Report an event."""
+        report: Report = (kind, details)
+        try:
+            self._connection.send(report)
+        except OSError:
+            # Not an exception: it would count as a failure of the training, and a failure removes the checkpoint.
+            os._exit(1)
+
+
+def _do(pickled: bytes, line: _Line) -> None:
+    line.send(Started)
+    try:
+        job, path, checkpoint_seconds = pickle.loads(pickled)
+        seconds = _train_or_clean_up(job, path, checkpoint_seconds, line)
+    except Diverged as error:
+        line.send(Failed, str(error))
+    except Exception as error:  # An environment may raise anything, and the next job may do better.
+        traceback.print_exc()
+        line.send(Failed, " ".join(f"{type(error).__name__}: {error}".split()))
+    else:
+        line.send(Finished, seconds)
+
+
+def _train_or_clean_up(job: TrainJob, path: Path | None, checkpoint_seconds: float, line: _Line) -> float:
+    checkpoint = None if path is None else Checkpoint(path)
+    try:
+        return _train(job, checkpoint, checkpoint_seconds, line)
+    except Exception:
+        if checkpoint is not None:
+            checkpoint.remove()  # So that another try begins anew.
+        raise
+
+
+def _train(job: TrainJob, checkpoint: Checkpoint | None, checkpoint_seconds: float, line: _Line) -> float:
+    """Train to the end or to the point where the reply is to stop; returns the seconds it took."""
+    training = Training(job.config, job.loss, job.seed)
+    reported = float("-inf")
+
+    def evaluated(point: CurvePoint) -> Literal["stop"] | None:
+        line.send(Evaluated, point)
+        go_on = pickle.loads(line.receive())
+        return None if go_on else "stop"
+
+    def step_taken(training: Training) -> None:
+        nonlocal reported
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            line.send(Progressed, training.step)
+            reported = time.monotonic()
+
+    try:
+        if checkpoint is not None:
+            checkpoint.remove_unfinished()
+        run = CheckpointedRun(training, checkpoint, checkpoint_seconds)
+        # What the checkpoint holds of the curve is reported again, so that all of it is seen wherever a run goes on.
+        if not any(evaluated(point) == "stop" for point in training.curve.points):
+            run.to_the_end(on_step=step_taken, on_evaluation=evaluated)
+        return run.seconds
+    finally:
+        training.close()

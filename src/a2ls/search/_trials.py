@@ -1,0 +1,131 @@
+"""Trials as the sampler sees them: which losses they have, who evaluates them, and which have ended."""
+
+from __future__ import annotations
+
+import threading
+from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from optuna.trial import FrozenTrial
+
+from a2ls.search._proposal import Proposal
+from a2ls.search._search_space import has_loss, loss_of
+from a2ls.space import Loss
+
+
+def with_repeats(proposals: Sequence[Proposal], first: int, known: Mapping[Loss, list[int]]) -> list[Proposal]:
+    """The proposals, for the trials from number `first` on, with what they repeat of each other and of those known."""
+    new: dict[Loss, list[int]] = {}
+    completed: list[Proposal] = []
+    for number, proposal in enumerate(proposals, start=first):
+        form = proposal.loss.canonical()
+        before = [*known.get(form, ()), *new.get(form, ())]
+        completed.append(replace(proposal, repeat_of=min(before, default=None), occurrence=len(before)))
+        new.setdefault(form, []).append(number)
+    return completed
+
+
+# Between its creation and `before_trial` nobody is known to evaluate a trial. A thread needs less than this for it.
+_NEW_SECONDS = 1.0
+
+
+class KnownLosses:
+    """The canonical forms that a study has seen. Computing them takes a while, so each trial's is kept."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self.numbers: dict[Loss, list[int]] = {}
+        """The trials of each loss, in order."""
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._seen
+
+    def add(self, trials: Iterable[FrozenTrial]) -> None:
+        """Remember the losses of these trials, as far as they have one."""
+        for trial in trials:
+            if trial.number not in self._seen and has_loss(trial.params):
+                self.remember(trial.number, loss_of(trial.params))
+
+    def remember(self, number: int, loss: Loss) -> None:
+        """Remember the loss of a trial."""
+        self._seen.add(number)
+        insort(self.numbers.setdefault(loss.canonical(), []), number)
+
+    def before(self, number: int) -> dict[Loss, list[int]]:
+        """What was known before this trial."""
+        earlier = ((form, [n for n in numbers if n < number]) for form, numbers in self.numbers.items())
+        return {form: numbers for form, numbers in earlier if numbers}
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who evaluates a trial."""
+
+    number: int
+    """Of the trial."""
+    thread: threading.Thread
+    in_optimize: bool
+    """Whether `Study.optimize` asked for it: such a thread tells the trial before it does anything else."""
+
+    def has(self, other: Holder | None) -> bool:
+        """Whether another trial is in the same hands."""
+        return other is not None and other.thread is self.thread
+
+
+class Memory:
+    """What is remembered of one study.
+
+    Args:
+        window: How many of the trials that ended last steady mode breeds from.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.known = KnownLosses()
+        self.stages: dict[int, list[Proposal]] = {}
+        self.holders: dict[int, Holder] = {}
+        """By trial id."""
+        self.last_told: list[FrozenTrial] = []
+        """The trials that ended last, in the order in which they did; kept in steady mode only."""
+        self._window = window
+        self._told: set[int] = set()
+        self._settled = 0
+        """All trials before this one have ended and are known."""
+
+    def read(self, trials: Sequence[FrozenTrial], but: int) -> None:
+        """Take in what has happened to all trials of the study; one of them is not to be known."""
+        recent = trials[self._settled :]
+        self.known.add(trial for trial in recent if trial.number != but)
+        for trial in recent:
+            self.tell(trial)
+
+    def tell(self, trial: FrozenTrial) -> None:
+        """Take in what has become of a trial, if it has ended."""
+        if not trial.state.is_finished() or trial.datetime_complete is None or trial.number in self._told:
+            return
+        self._told.add(trial.number)
+        self.known.add([trial])
+        insort(self.last_told, trial, key=lambda told: (told.datetime_complete, told.number))
+        del self.last_told[: -self._window]
+        while self._settled in self._told:
+            self._settled += 1
+
+    def forget_holders_before(self, number: int) -> None:
+        """Nobody waits for trials before this one any more."""
+        for trial_id, holder in list(self.holders.items()):  # Other threads add to it meanwhile.
+            if holder.number < number:
+                del self.holders[trial_id]
+
+    def is_complete_before(self, number: int) -> bool:
+        """Whether all trials before this one have ended, or are evaluated here: there is nothing new in the storage."""
+        held = {holder.number for holder in self.holders.values()}
+        return all(n in self._told or n in held for n in range(self._settled, number))
+
+
+def goes_on(trial: FrozenTrial, holder: Holder | None) -> bool:
+    """Whether a thread of `Study.optimize` evaluates this trial, or has just created it."""
+    if holder is not None:
+        return holder.in_optimize and holder.thread.is_alive()
+    start = trial.datetime_start
+    return start is not None and abs((datetime.now() - start).total_seconds()) < _NEW_SECONDS

@@ -1,0 +1,41 @@
+"""Trainings in an Optuna storage: what searches and benchmarks have in common.
+
+A `StudyFolder` is one of either on disk. Each training is a trial of a study, written by a `TrialWriter` and read as a
+`TrialRecord`. A `Method` is what is trained, and `GridSource` the jobs of methods x environments x seeds.
+"""
+
+from a2ls.studies._folder import StudyFolder, engine_for, open_study
+from a2ls.studies._grid import GridSource, Run
+from a2ls.studies._methods import Method, baseline, loss_label, loss_method, method, stored_method
+from a2ls.studies._trial_records import (
+    Candidate,
+    State,
+    TrialRecord,
+    TrialWriter,
+    has_record,
+    read_candidate,
+    read_record,
+    running_trials,
+)
+
+__all__ = [
+    "Candidate",
+    "GridSource",
+    "Method",
+    "Run",
+    "State",
+    "StudyFolder",
+    "TrialRecord",
+    "TrialWriter",
+    "baseline",
+    "engine_for",
+    "has_record",
+    "loss_label",
+    "loss_method",
+    "method",
+    "open_study",
+    "read_candidate",
+    "read_record",
+    "running_trials",
+    "stored_method",
+]

@@ -1,0 +1,260 @@
+"""A training as a trial of an Optuna study: how it is read, and written while it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import optuna
+from optuna.trial import BaseTrial, FrozenTrial, TrialState
+
+from a2ls.engine import JobKey
+from a2ls.space import Loss
+from a2ls.training import NO_LOSS, Curve, CurvePoint, TrainJob, is_baseline, loss_text
+
+State = Literal["running", "finished", "pruned", "failed"]
+
+# The attributes of a trial, readable in any tool that opens the storage. Nobody else need know their names.
+_LABEL, _LOSS, _ENV, _SEED, _CURVE, _SECONDS, _REASONS = "label", "loss", "env", "seed", "curve", "seconds", "reasons"
+_STAGE, _ORIGIN, _PARENTS, _REPEAT_OF = "stage", "origin", "parents", "repeat_of"
+
+_STATES: dict[TrialState, State] = {
+    TrialState.RUNNING: "running",
+    TrialState.WAITING: "running",
+    TrialState.COMPLETE: "finished",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+}
+# A text form longer than any that a person writes; stored losses were valid when they were stored.
+_ANY_HORIZON = 10**6
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One training of a search or a benchmark, as far as it has come, read from its trial."""
+
+    number: int
+    label: str
+    """A baseline's name, or the text form of the loss."""
+    loss: Loss | None
+    env: str
+    seed: int
+    state: State
+    curve: Curve
+    seconds: float | None
+    """Time spent training, once it has ended."""
+    reasons: tuple[str, ...]
+    """Why it failed, each time that it did; a failed training is tried once more."""
+
+    @property
+    def score(self) -> float | None:
+        """The AULC of the curve so far; None before its first point."""
+        return self.curve.aulc if self.curve.points else None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is one of the agents to compare with."""
+        return is_baseline(self.label)
+
+
+@dataclass(frozen=True)
+class Candidate(TrialRecord):
+    """The record of a search's trial, which also says where its loss comes from."""
+
+    stage: int
+    """Which generation it belongs to, from 1."""
+    origin: str
+    """How it was made: random, a prior, or the kind of mutation."""
+    parents: tuple[int, ...]
+    """Numbers of the candidates it was bred from."""
+    repeat_of: int | None
+    """The candidate whose result it took over, having the same loss."""
+
+
+def read_record(trial: FrozenTrial) -> TrialRecord:
+    """The training that a trial stands for."""
+    return TrialRecord(**_fields(trial))
+
+
+def read_candidate(trial: FrozenTrial) -> Candidate:
+    """The candidate that a trial stands for."""
+    attributes = trial.user_attrs
+    return Candidate(
+        **_fields(trial),
+        stage=attributes[_STAGE],
+        origin=attributes[_ORIGIN],
+        parents=tuple(attributes[_PARENTS]),
+        repeat_of=attributes.get(_REPEAT_OF),
+    )
+
+
+def has_record(trial: BaseTrial) -> bool:
+    """Whether all of a record was written; not so for a trial whose process was killed while it began."""
+    return _ENV in trial.user_attrs
+
+
+def record_identity(trial: BaseTrial) -> tuple[str, str, int]:
+    """Label, environment and seed of a trial that has a record, without reading the rest of it."""
+    attributes = trial.user_attrs
+    return _label(attributes), attributes[_ENV], attributes[_SEED]
+
+
+def _label(attributes: Mapping[str, Any]) -> str:
+    """Stored only where it is not the text form of the loss."""
+    label: str = attributes.get(_LABEL, attributes[_LOSS])
+    return label
+
+
+def _curve_to_attribute(curve: Curve) -> list[list[Any]]:
+    """A curve as plain values: step and returns of each point."""
+    return [[point.step, list(point.returns)] for point in curve.points]
+
+
+def _curve_from_attribute(values: list[list[Any]]) -> Curve:
+    return Curve(tuple(CurvePoint(step, tuple(returns)) for step, returns in values))
+
+
+def _fields(trial: FrozenTrial) -> dict[str, Any]:
+    attributes = trial.user_attrs
+    text = attributes[_LOSS]
+    return {
+        "number": trial.number,
+        "label": _label(attributes),
+        "loss": None if text == NO_LOSS else Loss.parse(text, _ANY_HORIZON),
+        "env": attributes[_ENV],
+        "seed": attributes[_SEED],
+        "state": _STATES[trial.state],
+        "curve": _curve_from_attribute(attributes.get(_CURVE, [])),
+        "seconds": attributes.get(_SECONDS),
+        "reasons": tuple(attributes.get(_REASONS, ())),
+    }
+
+
+class TrialWriter:
+    """Writes the records of a study's trials that are being trained.
+
+    Every call is stored before it returns, and in an order in which a kill between any two loses nothing: a trial
+    stays `running`, and is taken up again, until its state is told as the last thing.
+    """
+
+    def __init__(self, study: optuna.Study) -> None:
+        self.study = study
+        self._trials: dict[int, optuna.Trial] = {}
+        self._curves: dict[int, Curve] = {}
+        self._reported: dict[int, set[int]] = {}
+
+    def key(self, number: int) -> JobKey:
+        """The job key of a trial."""
+        return JobKey(self.study.study_name, number)
+
+    def open(
+        self,
+        trial: optuna.Trial,
+        training: TrainJob,
+        *,
+        label: str | None = None,
+        stage: int | None = None,
+        origin: str | None = None,
+        parents: Sequence[int] | None = None,
+    ) -> None:
+        """Begin the record of a trial, or take it up again.
+
+        Args:
+            trial: Whose record.
+            training: What is trained.
+            label: A baseline's name; by default the text form of the loss.
+            stage: As the other two, of a `Candidate`.
+            origin: See there.
+            parents: See there.
+        """
+        self._trials[trial.number] = trial
+        self._reported[trial.number] = set(self.frozen(trial.number).intermediate_values)
+        self.restart(trial.number)
+        text = loss_text(training.loss)
+        attributes: dict[str, Any] = {
+            _LOSS: text,
+            _LABEL: None if label == text else label,
+            _SEED: training.seed,
+            _STAGE: stage,
+            _ORIGIN: origin,
+            _PARENTS: None if parents is None else list(parents),
+            _ENV: training.config.environment.env,  # The last, since it marks a whole record.
+        }
+        stored = trial.user_attrs
+        for name, value in attributes.items():
+            if value is not None and name not in stored:
+                trial.set_user_attr(name, value)
+
+    def reject(self, trial: optuna.Trial, reasons: Sequence[str]) -> None:
+        """Let a trial fail for which there is nothing to train; it gets no record."""
+        trial.set_user_attr(_REASONS, list(reasons))
+        self.study.tell(trial, state=TrialState.FAIL)
+
+    def restart(self, number: int) -> None:
+        """The training begins, from its start or a checkpoint: all points of its curve will come (again)."""
+        self._curves[number] = Curve()
+
+    def add_point(self, number: int, point: CurvePoint) -> bool:
+        """Store one more point; returns whether the training should go on."""
+        trial = self._trials[number]
+        curve = self._curves[number] = self._curves[number].with_point(point)
+        # The returns of all episodes, for statistics; and their mean, for Optuna's pruners and its dashboard.
+        trial.set_user_attr(_CURVE, _curve_to_attribute(curve))
+        if point.step not in self._reported[number]:
+            trial.report(point.score, point.step)
+            self._reported[number].add(point.step)
+        return not trial.should_prune()
+
+    def finish(self, number: int, seconds: float, *, pruned: bool) -> None:
+        """The training has ended, or was ended early."""
+        aulc = self._curves[number].aulc
+        if not math.isfinite(aulc):
+            self.fail(number, f"the AULC is {aulc}", seconds)
+            return
+        self._trials[number].set_user_attr(_SECONDS, seconds)
+        if pruned:
+            self._tell(number, TrialState.PRUNED, None)
+        else:
+            self._tell(number, TrialState.COMPLETE, aulc)
+
+    def note_failure(self, number: int, reason: str) -> None:
+        """Store why a training failed; it may be tried again."""
+        trial = self._trials[number]
+        trial.set_user_attr(_REASONS, [*trial.user_attrs.get(_REASONS, []), reason])
+
+    def fail(self, number: int, reason: str, seconds: float | None = None) -> None:
+        """The training has failed for good."""
+        self.note_failure(number, reason)
+        if seconds is not None:
+            self._trials[number].set_user_attr(_SECONDS, seconds)
+        self._tell(number, TrialState.FAIL, None)
+
+    def copy(self, number: int, original: optuna.trial.FrozenTrial) -> None:
+        """Give a trial the result of another one with the same loss."""
+        trial = self._trials[number]
+        trial.set_user_attr(_REPEAT_OF, original.number)
+        for name in (_CURVE, _REASONS):
+            if name in original.user_attrs:
+                trial.set_user_attr(name, original.user_attrs[name])
+        for step, value in original.intermediate_values.items():
+            if step not in self._reported[number]:
+                trial.report(value, step)
+        trial.set_user_attr(_SECONDS, 0.0)
+        self._tell(number, original.state, original.value if original.state == TrialState.COMPLETE else None)
+
+    def frozen(self, number: int) -> optuna.trial.FrozenTrial:
+        """The trial as it is stored."""
+        return self.study._storage.get_trial(self._trials[number]._trial_id)
+
+    def _tell(self, number: int, state: TrialState, value: float | None) -> None:
+        self.study.tell(self._trials[number], value, state=state)
+        for kept in (self._trials, self._curves, self._reported):
+            kept.pop(number)
+
+
+def running_trials(study: optuna.Study) -> list[optuna.Trial]:
+    """The trials that an earlier process had begun and not ended, in the order of their numbers."""
+    frozen = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return [optuna.Trial(study, trial._trial_id) for trial in frozen]

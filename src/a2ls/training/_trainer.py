@@ -1,0 +1,314 @@
+"""The inner loop: environment, replay buffer, update, evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from a2ls._errors import BadInput
+from a2ls.agents import Metrics, make_agent
+from a2ls.envs import Action, AgentEnv, Observation, make_env
+from a2ls.recorder import Recorded
+from a2ls.space import Loss
+from a2ls.training import _seeds as seeds
+from a2ls.training._config import TrainConfig
+from a2ls.training._curve import Curve, CurvePoint
+from a2ls.training._replay_buffer import ReplayBuffer, SequenceNeeds
+
+
+def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
+    """Check that this machine has what a training needs, before anything is written for it.
+
+    Raises:
+        BadInput: If the device is not there, the environment cannot be used, or drawn, or the networks do not suit it.
+    """
+    require_device(config.device)
+    env = make_env(config.environment, render=render)
+    env.close()
+    make_agent(config.algorithm, env.observation_shape, env.action_space, config.agent)
+
+
+def require_device(name: str) -> None:
+    """Check that this machine can train on a device.
+
+    Raises:
+        BadInput: If it cannot, naming the devices that it has.
+    """
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available[name.partition(":")[0]]:
+        there = ", ".join(device for device, yes in available.items() if yes)
+        raise BadInput(f"device is {name!r}, which this machine or its PyTorch lacks; available: {there}")
+
+
+Policy = Callable[[Observation], Any]
+"""Maps an observation to an action, or a batch of observations to one of actions."""
+
+
+def evaluate(policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int]) -> tuple[float, ...]:
+    """The return of one episode per environment, played side by side so that the policy sees them as one batch.
+
+    Args:
+        policy: Maps observations (E, *observation) to actions (E, action_dim).
+        envs: One environment per episode.
+        seeds: One seed per episode.
+    """
+    returns = [0.0] * len(envs)
+    observations = {i: env.reset(seed=seed)[0] for i, (env, seed) in enumerate(zip(envs, seeds, strict=True))}
+    while observations:
+        actions = policy(np.stack(list(observations.values())))
+        for i, action in zip(list(observations), actions, strict=True):
+            observation, reward, terminated, truncated, _ = envs[i].step(action)
+            returns[i] += float(reward)
+            if terminated or truncated:
+                del observations[i]
+            else:
+                observations[i] = observation
+    return tuple(returns)
+
+
+OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
+Actions = NDArray[Any]
+
+_FORMAT = 2
+"""Of `state_dict`: counted up when another version could not go on from it."""
+
+
+class Diverged(RuntimeError):
+    """The networks of a run are no longer finite."""
+
+    def __init__(self, step: int, metrics: dict[str, float], curve: Curve) -> None:
+        broken = [f"{name} is {value}" for name, value in metrics.items() if not np.isfinite(value)]
+        super().__init__(
+            f"the run diverged at step {step:,}: the policy's action is not finite"
+            + (f" ({', '.join(broken)})" if broken else "")
+        )
+        self.step = step
+        self.curve = curve
+        """The evaluations before it diverged."""
+
+
+def require_format(state: dict[str, Any]) -> None:
+    """Check that this version can read the state of a training.
+
+    Raises:
+        BadInput: If another version of this program has made it.
+    """
+    if state.get("format") != _FORMAT:
+        raise BadInput("the checkpoint was made by another version of a2ls: delete it to begin the training anew")
+
+
+def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEvaluation | None = None) -> Curve:
+    """Train an agent with an auxiliary loss, or with none, and return its learning curve.
+
+    The same arguments give the same curve, bit for bit, on one machine with one thread (`torch.set_num_threads(1)`).
+    Nothing is written anywhere.
+
+    Args:
+        config: All settings; `preset("fast")` is a good start.
+        loss: The auxiliary loss, or None for the plain agent.
+        seed: Determines everything that is random.
+        on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
+
+    Raises:
+        Diverged: If the networks are no longer finite; its `curve` has the evaluations until then.
+    """
+    training = Training(config, loss, seed)
+    try:
+        return training.run(on_evaluation=on_evaluation)
+    finally:
+        training.close()
+
+
+class Training:
+    """A training that can be watched, saved at the start of any episode, and taken up again.
+
+    `train` is all that most callers need.
+    """
+
+    def __init__(self, config: TrainConfig, loss: Loss | None, seed: int) -> None:
+        require_device(config.device)
+        self.config = config
+        self.seed = seed
+        self.env = make_env(config.environment)
+        self.device = torch.device(config.device)
+        self.agent = make_agent(
+            config.algorithm,
+            self.env.observation_shape,
+            self.env.action_space,
+            config.agent,
+            loss,
+            seed=seeds.derived_seed(seed, seeds.AGENT),
+            device=config.device,
+        )
+        self._agent_act, self._agent_update = self.agent.act, self.agent.update
+        if config.is_recorded:
+            self._agent_act = Recorded(self.agent.act, state=self.agent)
+            self._agent_update = Recorded(self.agent.update, state=self.agent)
+        self.replay_buffer = ReplayBuffer(
+            min(config.buffer_size, config.agent_steps),
+            self.env.observation_shape,
+            self.env.action_space,
+            self.device,
+        )
+        self.curve = Curve()
+        self.agent_steps = 0
+        self.episode = 0
+        self.updates = 0
+        self.updates_without_sequences = 0
+        """Updates that left out the auxiliary loss because no episode was long enough for it."""
+        self._needs = None if loss is None else SequenceNeeds(loss)
+        self._exploration = np.random.default_rng(seeds.derived_seed(seed, seeds.EXPLORATION))
+        self._sampling = np.random.default_rng(seeds.derived_seed(seed, seeds.REPLAY))
+        self._metrics: Metrics = {}
+        self._evaluation_envs: list[AgentEnv] = []
+
+    @property
+    def step(self) -> int:
+        """Environment steps taken so far."""
+        return self.agent_steps * self.config.environment.action_repeat
+
+    @property
+    def finished(self) -> bool:
+        """Whether all agent steps of the configuration are taken."""
+        return self.agent_steps >= self.config.agent_steps
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The losses and other figures of the last updates."""
+        return {name: float(value) for name, value in self._metrics.items()}
+
+    def run(
+        self,
+        *,
+        on_evaluation: OnEvaluation | None = None,
+        on_step: Callable[[Training], None] | None = None,
+        on_episode: Callable[[Training], None] | None = None,
+    ) -> Curve:
+        """Train to the end from wherever the training stands, and return the curve.
+
+        Args:
+            on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
+            on_step: Called after each agent step and its update.
+            on_episode: Called before each episode: the moments at which `state_dict` may be taken.
+        """
+        evaluation_agent_steps = self.config.evaluation_agent_steps()
+        ended = True
+        while not self.finished:
+            if ended:
+                if on_episode is not None:
+                    on_episode(self)
+                episode_seed = seeds.derived_seed(self.seed, seeds.TRAINING_EPISODE, self.episode)
+                obs, _ = self.env.reset(seed=episode_seed)
+            obs, ended = self._take_step(obs)
+            if self.agent_steps > self.config.learning_starts:
+                self._update()
+            if on_step is not None:
+                on_step(self)
+            if self.agent_steps == evaluation_agent_steps[len(self.curve.points)]:
+                point = self._evaluate()
+                if on_evaluation is not None and on_evaluation(point) == "stop":
+                    self.episode += not ended  # An episode broken off here is over: none goes on under its number.
+                    break
+        return self.curve
+
+    def _take_step(self, obs: Observation) -> tuple[Observation, bool]:
+        """Take one agent step; returns the next observation and whether the episode ended with it."""
+        if self.agent_steps < self.config.learning_starts:
+            action = self._random_action()
+        else:
+            action = self._act(obs[None], deterministic=False)[0]
+        next_obs, reward, terminated, truncated, _ = self.env.step(action)
+        self.replay_buffer.add(obs, action, reward, next_obs, terminated=terminated, episode=self.episode)
+        self.agent_steps += 1
+        self.episode += terminated or truncated
+        return next_obs, terminated or truncated
+
+    def _random_action(self) -> Action:
+        space = self.env.action_space
+        if isinstance(space, spaces.Discrete):
+            return int(self._exploration.integers(space.n))
+        return self._exploration.uniform(-1, 1, space.shape).astype(np.float32)
+
+    def _update(self) -> None:
+        batch = self.replay_buffer.sample_transitions(self.config.batch_size, self._sampling)
+        sequences = None
+        if self._needs is not None:
+            batch_size = self.config.auxiliary_batch_size or self.config.batch_size
+            sequences = self.replay_buffer.sample_sequences(batch_size, self._needs, self._sampling)
+            self.updates_without_sequences += sequences is None
+        self._metrics |= self._agent_update(batch, sequences, **self.agent.schedule(self.updates))
+        self.updates += 1
+
+    def _evaluate(self) -> CurvePoint:
+        episodes = range(self.config.evaluation_episodes)
+        if not self._evaluation_envs:
+            self._evaluation_envs = [make_env(self.config.environment) for _ in episodes]
+        index = len(self.curve.points)
+        returns = evaluate(
+            lambda observations: self._act(observations, deterministic=True),
+            self._evaluation_envs,
+            [seeds.derived_seed(self.seed, seeds.EVALUATION_EPISODE, index, episode) for episode in episodes],
+        )
+        point = CurvePoint(self.step, returns)
+        self.curve = self.curve.with_point(point)
+        return point
+
+    def _act(self, observations: Observation, *, deterministic: bool) -> Actions:
+        obs = torch.from_numpy(observations).to(self.device)
+        actions: Actions = self._agent_act(obs, deterministic=deterministic).cpu().numpy()
+        if not np.isfinite(actions).all():
+            raise Diverged(self.step, self.metrics, self.curve)
+        return actions
+
+    def policy(self, obs: Observation) -> Action:
+        """The deterministic action for an observation."""
+        action: Action = self._act(obs[None], deterministic=True)[0]
+        return action
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that `load_state_dict` needs to go on exactly as this training would.
+
+        Only between episodes, since an environment's own state cannot be saved in general: each episode starts from
+        a seed that depends on its number alone.
+        """
+        return {
+            "format": _FORMAT,
+            "observation_shape": list(self.env.observation_shape),
+            "discrete_actions": int(getattr(self.env.action_space, "n", 0)),
+            "agent": self.agent.state_dict(),
+            "replay": self.replay_buffer.state_dict(),
+            "curve": self.curve.to_csv(),
+            "agent_steps": self.agent_steps,
+            "episode": self.episode,
+            "updates": self.updates,
+            "updates_without_sequences": self.updates_without_sequences,
+            "exploration": self._exploration.bit_generator.state,
+            "sampling": self._sampling.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned for the same configuration, loss and seed.
+
+        Raises:
+            BadInput: If another version of this program has made it.
+        """
+        require_format(state)
+        self.agent.load_state_dict(state["agent"])
+        self.replay_buffer.load_state_dict(state["replay"])
+        self.curve = Curve.from_csv(state["curve"])
+        self.agent_steps = state["agent_steps"]
+        self.episode = state["episode"]
+        self.updates = state["updates"]
+        self.updates_without_sequences = state["updates_without_sequences"]
+        self._exploration.bit_generator.state = state["exploration"]
+        self._sampling.bit_generator.state = state["sampling"]
+
+    def close(self) -> None:
+        """Free the environments."""
+        for env in (self.env, *self._evaluation_envs):
+            env.close()
