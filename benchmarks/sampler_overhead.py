@@ -36,7 +36,7 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from a2ls.search import A2LSSampler, Mode, SearchSpace, suggest_loss
-from a2ls.search._proposal import PROPOSAL_KEY, Proposal
+from a2ls.search._population import PROPOSAL_KEY, Proposal
 from a2ls.search._search_space import distributions, parameters_of
 from a2ls.search._variation import random_loss
 from a2ls.space import Loss

@@ -32,7 +32,7 @@ def _registries_as_they_were(monkeypatch):
     """Agents and operators that a test registers are forgotten afterwards."""
     from a2ls.agents import _registry
     from a2ls.auxiliary import _operators
-    from a2ls.space import _operators as names
+    from a2ls.space import _elements as names
 
     for module, name in ((_registry, "_AGENTS"), (_operators, "_FUNCTIONS"), (names, "_KNOWN")):
         monkeypatch.setattr(module, name, getattr(module, name).copy())

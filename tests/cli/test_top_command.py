@@ -7,9 +7,8 @@ from rich.console import Console
 
 from a2ls.analysis import ancestry, baseline_results, rank_candidates, stage_statistics, stages_table
 from a2ls.cli import main
-from a2ls.cli.views.candidates import candidates_table
+from a2ls.cli.views.candidates import candidates_table, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
-from a2ls.cli.views.stages import stages_view
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, SearchConfig, SearchFolder
 from a2ls.space import Loss

@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from a2ls.envs import ActionScaler, EnvironmentConfig, UnsuitableEnvironment, make_env
-from a2ls.envs._actions import make_action_map
+from a2ls.envs._spaces import make_action_map
 
 
 def test_bounds_are_met_exactly_and_never_left():

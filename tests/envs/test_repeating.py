@@ -10,8 +10,8 @@ from gymnasium import spaces
 
 from a2ls.envs import PAPER_TASKS, ActionScaler, AgentEnv, EnvironmentConfig, make_env, prepare_rendering
 from a2ls.envs._config import find_spec
-from a2ls.envs._observations import VectorObserver
 from a2ls.envs._repeating import DmControlSteps, GymnasiumSteps, repeating
+from a2ls.envs._spaces import VectorObserver
 
 EPISODE = 1000
 PENDULUM = PAPER_TASKS["pendulum-swingup"]

@@ -200,7 +200,7 @@ def test_misspelt_operator_names_the_nearest_and_all(make):
         make("bilnear")
 
 
-@pytest.mark.parametrize("module", ["", "._elements", "._loss", "._operators", "._patterns", "._zoo"])
+@pytest.mark.parametrize("module", ["", "._elements", "._loss", "._patterns", "._zoo"])
 def test_examples_in_the_documentation(module):
     result = doctest.testmod(importlib.import_module(f"a2ls.space{module}"))
     assert result.attempted > 0

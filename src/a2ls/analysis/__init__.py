@@ -24,8 +24,18 @@ from a2ls.analysis._leaderboard import (
 )
 from a2ls.analysis._loss_parts import Analysis, Family, GroupComparison, analyse, read_patterns
 from a2ls.analysis._published import PUBLISHED, Published, PublishedScore, published_for, published_score
-from a2ls.analysis._records import ANALYSIS_COLUMNS, analysis_mapping, analysis_records, csv_text, json_text
-from a2ls.analysis._tables import PARTS_TITLES, StagesTable, part_cells, parts_headings, stages_table
+from a2ls.analysis._tables import (
+    ANALYSIS_COLUMNS,
+    PARTS_TITLES,
+    StagesTable,
+    analysis_mapping,
+    analysis_records,
+    csv_text,
+    json_text,
+    part_cells,
+    parts_headings,
+    stages_table,
+)
 from a2ls.analysis.compare._comparison import (
     MEASURES,
     Comparison,
@@ -35,8 +45,7 @@ from a2ls.analysis.compare._comparison import (
     Scale,
     compare,
 )
-from a2ls.analysis.compare._page import comparison_page
-from a2ls.analysis.compare._records import COMPARISON_COLUMNS, comparison_mapping, comparison_records
+from a2ls.analysis.compare._output import COMPARISON_COLUMNS, comparison_mapping, comparison_page, comparison_records
 
 if TYPE_CHECKING:
     from a2ls.analysis.landscape._landscape import (

@@ -3,9 +3,21 @@
 `Engine` is the interface, `LocalEngine` the processes of this machine, `run_jobs` keeps an engine busy.
 """
 
-from a2ls.engine._engine import Engine, Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
+from a2ls.engine._engine import (
+    TRIES,
+    Engine,
+    Evaluated,
+    Event,
+    Failed,
+    Finished,
+    Job,
+    JobKey,
+    JobSource,
+    Progressed,
+    Started,
+    run_jobs,
+)
 from a2ls.engine._local_engine import LocalEngine
-from a2ls.engine._run_jobs import TRIES, JobSource, run_jobs
 
 __all__ = [
     "TRIES",

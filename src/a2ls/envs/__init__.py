@@ -10,13 +10,11 @@ An environment that the agent cannot learn from is refused with `UnsuitableEnvir
 Importing this package is cheap: the simulators are loaded when one of their environments is made.
 """
 
-from a2ls.envs._actions import ActionScaler
-from a2ls.envs._agent_env import Action, AgentEnv, Observation
 from a2ls.envs._config import PAPER_TASKS, EnvironmentConfig, UnsuitableEnvironment, paper_task, resolve_id
-from a2ls.envs._make import make_env
-from a2ls.envs._observations import Flattener, visible_dimensions
+from a2ls.envs._make import Action, AgentEnv, Observation, make_env
 from a2ls.envs._pixels import COLOURS
 from a2ls.envs._rendering import prepare_rendering
+from a2ls.envs._spaces import ActionScaler, Flattener, visible_dimensions
 
 __all__ = [
     "COLOURS",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium
 from numpy.typing import NDArray
 
-from a2ls.envs._observations import RawObservation
+from a2ls.envs._spaces import RawObservation
 
 
 class Held(NamedTuple):

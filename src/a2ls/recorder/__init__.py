@@ -7,10 +7,9 @@ and need not know.
 
 - `_recording`: the operations of one call, and how to undo them.
 - `_watch`: the Python objects that a function may read, and whether they have changed.
-- `_placing`: where intermediate results lie in memory.
 - `_lowering`: each operation as instructions. What has no rule stays a call of PyTorch.
 - `_machine`: the compiled function that runs instructions, and their format.
-- `_tape`: recorded operations, ready to be run.
+- `_tape`: recorded operations, ready to be run, and where their intermediate results lie in memory.
 - `_recorded`: when to record, when to run what was recorded, and when not to.
 """
 

@@ -12,7 +12,7 @@ from a2ls.search._config import Budget, SamplerName, SearchConfig, SearchPresetN
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
 from a2ls.search._search import SearchFolder, search
 from a2ls.search._search_space import Encoding, SearchSpace, suggest_loss
-from a2ls.search._survivors import survivors
+from a2ls.search._trials import survivors
 from a2ls.search._variation import random_loss
 
 __all__ = [

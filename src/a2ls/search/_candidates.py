@@ -7,7 +7,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from a2ls.engine import Job
 from a2ls.search._config import Budget, SearchConfig
-from a2ls.search._proposal import Proposal
+from a2ls.search._population import Proposal
 from a2ls.search._search_space import Encoding, suggest_loss
 from a2ls.studies import TrialWriter, has_record, running_trials
 from a2ls.training import CurvePoint, TrainJob

@@ -22,16 +22,15 @@ from a2ls._errors import require
 from a2ls.search._population import (
     InitialShares,
     Origin,
+    Proposal,
     Shares,
     breed,
     initial_population,
     next_origins,
     next_population,
 )
-from a2ls.search._proposal import Proposal
 from a2ls.search._search_space import Encoding, SearchSpace, distributions, has_loss, loss_of, parameters_of
-from a2ls.search._survivors import surviving_trials
-from a2ls.search._trials import Holder, Memory, goes_on, with_repeats
+from a2ls.search._trials import Holder, Memory, goes_on, surviving_trials, with_repeats
 from a2ls.space import Loss
 
 Mode = Literal["generational", "steady"]

@@ -11,13 +11,31 @@ others (the source):
     '{s_t, a_t} -> {s_{t+1}}'
 """
 
-from a2ls.space._elements import KINDS, Element, Kind
+from a2ls.space._elements import (
+    KINDS,
+    MSE,
+    OPERATORS,
+    SIMILARITIES,
+    Element,
+    Kind,
+    Operator,
+    Similarity,
+    register_similarity,
+)
 from a2ls.space._loss import Loss
-from a2ls.space._loss_files import BadLossFile
-from a2ls.space._operators import MSE, OPERATORS, SIMILARITIES, Operator, Similarity, register_similarity
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
 from a2ls.space._validity import MAX_HORIZON, InvalidLoss, space_size
-from a2ls.space._zoo import NamedLoss, UnknownLoss, describe, find_loss, named_loss, named_losses, names_of, zoo
+from a2ls.space._zoo import (
+    BadLossFile,
+    NamedLoss,
+    UnknownLoss,
+    describe,
+    find_loss,
+    named_loss,
+    named_losses,
+    names_of,
+    zoo,
+)
 
 __all__ = [
     "KINDS",

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from a2ls.space._elements import KINDS, Element
-from a2ls.space._operators import MSE, Operator
+from a2ls.space._elements import KINDS, MSE, Element, Operator
 from a2ls.space._text import LossText, default_horizon, latex_form, paper_form, read_elements, read_loss, text_form
 from a2ls.space._validity import MAX_HORIZON, semantic_problems
 

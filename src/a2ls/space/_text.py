@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from a2ls.space._elements import ELEMENT_HINT, Element
-from a2ls.space._operators import MSE, Operator
+from a2ls.space._elements import ELEMENT_HINT, MSE, Element, Operator
 from a2ls.space._validity import InvalidLoss, semantic_problems
 
 _ARROW = re.compile(r"[-=]+>|→|⟶|\\(?:long)?rightarrow(?![a-z])|\\to(?![a-z])", re.IGNORECASE)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from a2ls._errors import BadInput
-from a2ls.space._elements import Element
-from a2ls.space._operators import OPERATORS
+from a2ls.space._elements import OPERATORS, Element
 
 # The longest horizon of the paper's experiments.
 MAX_HORIZON = 10

@@ -5,8 +5,7 @@ A `StudyFolder` is one of either on disk. Each training is a trial of a study, w
 """
 
 from a2ls.studies._folder import StudyFolder, engine_for, open_study
-from a2ls.studies._grid import GridSource, Run
-from a2ls.studies._methods import Method, baseline, loss_label, loss_method, method, stored_method
+from a2ls.studies._grid import GridSource, Method, Run, baseline, loss_label, loss_method, method, stored_method
 from a2ls.studies._trial_records import (
     Candidate,
     State,

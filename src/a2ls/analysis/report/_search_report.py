@@ -13,13 +13,7 @@ import tomli_w
 
 from a2ls._formatting import UNKNOWN, duration, interval_text, number_text
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._leaderboard import (
-    TOP,
-    baseline_results,
-    finished_candidates,
-    finite_score,
-    rank_candidates,
-)
+from a2ls.analysis._leaderboard import TOP, baseline_results, finished_candidates, finite_score, rank_candidates
 from a2ls.analysis._loss_parts import Analysis, GroupComparison, analyse
 from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING

@@ -28,8 +28,8 @@ from a2ls.analysis import (
 )
 from a2ls.cli._files import write_text
 from a2ls.cli._options import Several, flat, parse
+from a2ls.cli.views.candidates import stages_view
 from a2ls.cli.views.loss_parts import comparison_tables, counts_line, notes, search_heading
-from a2ls.cli.views.stages import stages_view
 from a2ls.cli.views.text import say
 from a2ls.space import MAX_HORIZON
 

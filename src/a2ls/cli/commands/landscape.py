@@ -14,14 +14,7 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
-from a2ls.analysis import (
-    DEFAULT_COLUMNS,
-    Landscape,
-    LandscapeSettings,
-    ScaleChoice,
-    critic_landscape,
-    landscape_page,
-)
+from a2ls.analysis import DEFAULT_COLUMNS, Landscape, LandscapeSettings, ScaleChoice, critic_landscape, landscape_page
 from a2ls.cli._files import require_writable, write_text
 from a2ls.cli._options import parse
 from a2ls.cli.views.landscape import LandscapeView, summary_table

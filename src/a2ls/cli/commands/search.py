@@ -16,10 +16,9 @@ from a2ls._errors import BadInput, require
 from a2ls._formatting import count_of, duration
 from a2ls.analysis import TOP, baseline_results, finished_candidates, stages_table
 from a2ls.cli._options import available_cores, early_options, new_folder, parse, refuse_settings
-from a2ls.cli.views.candidates import candidates_table
+from a2ls.cli.views.candidates import candidates_table, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
-from a2ls.cli.views.stages import stages_view
 from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import Budget, SearchConfig, SearchFolder, SearchPresetName, search_preset

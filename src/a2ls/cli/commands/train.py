@@ -16,13 +16,7 @@ from a2ls._errors import BadInput, Failure, require
 from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
 from a2ls.cli.views.curves import LabelledCurve, curves_table
 from a2ls.cli.views.text import resume_command, says_how_to_go_on
-from a2ls.cli.views.training import (
-    TrainingView,
-    loss_label,
-    run_label,
-    summary_table,
-    warnings,
-)
+from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
     DEFAULT_PRESET,

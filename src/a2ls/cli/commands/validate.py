@@ -16,13 +16,7 @@ from a2ls._errors import Failure, require
 from a2ls._formatting import interval_text, number_text
 from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
-from a2ls.cli._options import (
-    Several,
-    TrainingOptions,
-    available_cores,
-    parse_for_environments,
-    settings_options,
-)
+from a2ls.cli._options import Several, TrainingOptions, available_cores, parse_for_environments, settings_options
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
 from a2ls.cli.views.text import say
 from a2ls.search import SearchFolder

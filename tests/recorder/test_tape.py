@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2ls.recorder._placing import Life, find_places, lives_of, needless_copies, placed
 from a2ls.recorder._recording import record, storage
+from a2ls.recorder._tape import Life, find_places, lives_of, needless_copies, placed
 
 LINE = 64
 
