@@ -1,6 +1,6 @@
 """Soft Actor-Critic with an optional auxiliary loss on its encoder: the paper's agent.
 
-One update is a critic step; every second time an actor and temperature step and a move of the targets; then a step of
+One update is a critic step; every second time an actor and alpha step and a move of the targets; then a step of
 the auxiliary loss on sequences of its own. The critic and the auxiliary loss train the encoder; the actor has a head of
 its own on layers that it does not train.
 

@@ -58,10 +58,10 @@ class SACConfig(AgentConfig):
     the same gradient, by two Adams of the paper's rate: that is one of twice the rate."""
 
     alpha_lr: float = 1e-4
-    """Adam's step for the entropy temperature."""
+    """Adam's step for alpha, the entropy temperature."""
 
     initial_alpha: float = 0.1
-    """The entropy temperature at the start."""
+    """Alpha, the entropy temperature, at the start."""
 
     gamma: float = 0.99
     """How much a reward counts for each agent step that it lies ahead."""
