@@ -24,7 +24,7 @@ from a2ls.space._elements import (
 )
 from a2ls.space._loss import Loss
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
-from a2ls.space._validity import MAX_HORIZON, InvalidLoss, space_size
+from a2ls.space._validity import ANY_HORIZON, MAX_HORIZON, InvalidLoss, space_size
 from a2ls.space._zoo import (
     BadLossFile,
     NamedLoss,
@@ -38,6 +38,7 @@ from a2ls.space._zoo import (
 )
 
 __all__ = [
+    "ANY_HORIZON",
     "KINDS",
     "MAX_HORIZON",
     "MSE",

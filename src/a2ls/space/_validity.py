@@ -9,6 +9,8 @@ from a2ls.space._elements import OPERATORS, Element
 
 # The longest horizon of the paper's experiments.
 MAX_HORIZON = 10
+ANY_HORIZON = 10**6
+"""For reading what was valid when it was written, or whose horizon is checked elsewhere."""
 
 
 class InvalidLoss(BadInput):

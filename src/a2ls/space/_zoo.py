@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls.space._loss import Loss
 from a2ls.space._text import has_arrow
-from a2ls.space._validity import MAX_HORIZON, InvalidLoss
+from a2ls.space._validity import ANY_HORIZON, MAX_HORIZON, InvalidLoss
 
 _JSON = ".json"
-# Whoever asks for the loss checks its horizon: not all allow the same.
-_ANY_HORIZON = 10**6
 
 
 class BadLossFile(BadInput):
@@ -90,7 +88,7 @@ def _parse(path: Path, text: str) -> Loss:
     if lines != 1:
         raise BadLossFile(f"{path} has {lines} lines, but one loss in text form is expected, such as s0 a0 -> s1")
     try:
-        return Loss.parse(text, _ANY_HORIZON)
+        return Loss.parse(text, ANY_HORIZON)  # Whoever asks for the loss checks its horizon: not all allow the same.
     except InvalidLoss as error:
         raise BadLossFile(f"{path}: {error}") from error
 

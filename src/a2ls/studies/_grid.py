@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import optuna
 
 from a2ls.engine import Job
-from a2ls.space import Loss, names_of
+from a2ls.space import ANY_HORIZON, Loss, names_of
 from a2ls.studies._trial_records import TrialWriter, has_record, record_identity, running_trials
 from a2ls.training import (
     DEFAULT_AGENT,
@@ -24,9 +24,6 @@ from a2ls.training import (
     require_baseline,
     with_baseline,
 )
-
-# What is stored was valid when it was stored.
-_ANY_HORIZON = 10**6
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def loss_method(loss: Loss, algorithm: str = DEFAULT_AGENT) -> Method:
 
 def stored_method(name: str, algorithm: str = DEFAULT_AGENT) -> Method:
     """The method that is known by this name in a storage."""
-    return baseline(name) if is_baseline(name) else loss_method(Loss.parse(name, _ANY_HORIZON), algorithm)
+    return baseline(name) if is_baseline(name) else loss_method(Loss.parse(name, ANY_HORIZON), algorithm)
 
 
 def loss_label(loss: Loss | None) -> str:

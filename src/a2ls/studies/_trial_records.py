@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from a2ls.engine import JobKey
-from a2ls.space import Loss
+from a2ls.space import ANY_HORIZON, Loss
 from a2ls.training import NO_LOSS, Curve, CurvePoint, TrainJob, is_baseline, loss_text
 
 State = Literal["running", "finished", "pruned", "failed"]
@@ -27,8 +27,6 @@ _STATES: dict[TrialState, State] = {
     TrialState.PRUNED: "pruned",
     TrialState.FAIL: "failed",
 }
-# A text form longer than any that a person writes; stored losses were valid when they were stored.
-_ANY_HORIZON = 10**6
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _fields(trial: FrozenTrial) -> dict[str, Any]:
     return {
         "number": trial.number,
         "label": _label(attributes),
-        "loss": None if text == NO_LOSS else Loss.parse(text, _ANY_HORIZON),
+        "loss": None if text == NO_LOSS else Loss.parse(text, ANY_HORIZON),
         "env": attributes[_ENV],
         "seed": attributes[_SEED],
         "state": _STATES[trial.state],
