@@ -4,7 +4,8 @@
 
 The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are
 trained with the preset `fast`, ten at a time on all tasks, so that the data is balanced whenever it ends. The folder is
-a benchmark: run the command again to go on, `a2ls export` writes it as Parquet and CSV.
+a benchmark: run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--first 10` leaves out the
+first ten losses and the plain agent, which another folder has.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ def main() -> None:
     """Train them, from wherever the folder stands."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--losses", type=int, default=300)
+    parser.add_argument("--losses", type=int, default=300, help="how many losses, those before the first included")
+    parser.add_argument("--first", type=int, default=0, help="the first loss that is trained, counted from 0")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of each training")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args()
-    methods = [baseline("sac"), *(loss_method(loss) for loss in random_losses(chosen.losses))]
+    plain = () if chosen.first else (baseline("sac"),)
+    losses = [loss_method(loss) for loss in random_losses(chosen.losses)]
     configs = tuple(preset("fast", env) for env in ENVIRONMENTS)
-    for count in range(AT_A_TIME, chosen.losses + AT_A_TIME, AT_A_TIME):
-        grid = Grid(tuple(methods[: count + 1]), configs, tuple(range(chosen.seeds)))
+    for count in range(chosen.first + AT_A_TIME, chosen.losses + AT_A_TIME, AT_A_TIME):
+        grid = Grid((*plain, *losses[chosen.first : count]), configs, tuple(range(chosen.seeds)))
         folder = BenchmarkFolder.ask(chosen.folder, grid)
         folder.run(workers=chosen.workers)
         print(f"{count} losses: {len(folder.records())} trainings in {folder.path}", flush=True)
