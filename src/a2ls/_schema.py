@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from a2ls._errors import BadInput
 
-SCHEMA_VERSION = 2
-"""Counted up when an older program could not read what is written. Version 1, of a2ls 0.1, did not say its number."""
+SCHEMA_VERSION = 3
+"""Counted up when an older program could not read what is written. Version 1, of a2ls 0.1, did not say its number;
+version 2 is of 0.2."""
 
 SCHEMA_KEY = "schema_version"
 

@@ -46,6 +46,12 @@ CASES = [
     (pixel_agent, None, {"augmentation": "shift", "augmented_views": 2}),
     (pixel_agent, WINNER, {"augmented_views": 3}),
     (pixel_agent, CURL, {"augmentation": "none", "actor_encoder": "own"}),
+    (make_agent, CURL, {"auxiliary_batch": "critic"}),
+    (pixel_agent, CURL, {"auxiliary_batch": "critic"}),
+    (pixel_agent, CURL, {"auxiliary_batch": "critic", "augmentation": "shift", "augmented_views": 2}),
+    (make_agent, Loss.parse("s0 a0 -> s1 a1 | nmse"), {"predictor": "none"}),
+    (pixel_agent, Loss.parse("s0 a0 s1 -> s1 s2"), {"auxiliary_views": "shared"}),
+    (make_agent, MANY, {"auxiliary_views": "shared", "augmentation": "noise"}),
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from a2ls._errors import BadInput
 from a2ls.auxiliary import AuxiliaryLoss, Sequences
 from a2ls.space import Loss, named_loss
 from helpers.losses import by_hand, valid_loss
@@ -92,6 +93,30 @@ def test_value_and_gradients_are_those_of_the_formula_and_nothing_else_is_read(l
     value.backward()
     assert all(parameter.grad is not None for parameter in learning)
     assert all(parameter.grad is None for parameter in target_encoder.parameters())
+
+
+def test_curl_is_its_formula_on_given_features_and_w():
+    """-log of exp(z W z+) over the sum of exp(z W z') of the positives of all samples; no predictor."""
+    z, positives, w = (torch.randn(shape) for shape in ((BATCH, FEATURES), (BATCH, FEATURES), (FEATURES, FEATURES)))
+    auxiliary = AuxiliaryLoss(named_loss("curl"), FEATURES, ACTION)
+    assert [tuple(p.shape) for p in auxiliary.parameters()] == [(FEATURES, FEATURES)]
+    auxiliary.operator.function.weight.data = w.clone()
+    states = Sequences({0: torch.zeros(BATCH, STATE)}, {}, {})
+    expected = 0.0
+    for i in range(BATCH):
+        similarity = [sum(z[i, m] * w[m, n] * positives[j, n] for m in range(FEATURES) for n in range(FEATURES)).exp()
+                      for j in range(BATCH)]  # fmt: skip
+        expected -= (similarity[i] / sum(similarity)).log() / BATCH
+    assert auxiliary(states, lambda _: z, lambda _: positives).item() == pytest.approx(expected.item(), rel=1e-12)
+
+
+def test_without_a_predictor_source_and_target_must_have_one_width():
+    auxiliary = AuxiliaryLoss(Loss.parse("s0 a0 -> s1 a1"), FEATURES, ACTION, predictor="none")
+    s, encoder = noisy(3), nn.Linear(STATE, FEATURES)
+    source, target = (torch.cat([encoder(s.states[i]), s.actions[i]], 1) for i in (0, 1))
+    assert auxiliary(s, encoder, encoder).item() == pytest.approx((source - target).square().mean().item())
+    with pytest.raises(BadInput, match="the source has 11 numbers and the target 12"):
+        AuxiliaryLoss(WINNER, FEATURES, ACTION, predictor="none")
 
 
 def test_time_major_tensors_lists_and_mappings_are_read_alike():

@@ -55,7 +55,7 @@ def convolved(image, weight, bias, stride):
 @pytest.mark.parametrize("kind", ["dense", "mlp"])
 @pytest.mark.parametrize("layers", [1, 3])
 def test_an_encoder_of_vectors_is_its_formula(kind, layers):
-    encoder = make(kind, OBSERVATION, layers=layers, mlp_width=16)
+    encoder = make(kind, OBSERVATION, layers=layers, width=16)
     body, x = arrays(encoder.body), vectors().numpy().astype(np.float64)
     for weight, bias in zip(body[::2], body[1::2], strict=True):
         hidden = np.maximum(x @ weight.T + bias, 0)
@@ -63,7 +63,7 @@ def test_an_encoder_of_vectors_is_its_formula(kind, layers):
     features = encoder(vectors()).detach().numpy()
     np.testing.assert_allclose(features, head_by_hand(encoder, x), atol=1e-5)
     assert len(body) == 2 * layers
-    assert encoder.feature_dim == features.shape[1] == (OBSERVATION + 40 * layers if kind == "dense" else 50)
+    assert encoder.feature_dim == features.shape[1] == (OBSERVATION + 16 * layers if kind == "dense" else 50)
 
 
 @pytest.mark.parametrize("layers", [1, 3])
@@ -104,9 +104,9 @@ def test_identity_hands_the_observation_on():
 
 def test_widths_are_those_that_are_given():
     assert [a.shape for a in arrays(mlp(2, 3, 4))] == [(3, 2), (3,), (4, 3), (4,)]
-    encoder = make_encoder("mlp", (OBSERVATION,), layers=2, mlp_width=20, features=9)
+    encoder = make_encoder("mlp", (OBSERVATION,), layers=2, width=20, features=9)
     assert [a.shape for a in arrays(encoder)] == [(20, 7), (20,), (20, 20), (20,), (9, 20), (9,), (9,), (9,)]
-    assert make_encoder("dense", OBSERVATION, layers=2, dense_width=3).feature_dim == OBSERVATION + 6
+    assert make_encoder("dense", OBSERVATION, layers=2, width=3).feature_dim == OBSERVATION + 6
 
 
 @pytest.mark.parametrize(("side", "layers"), [(3, 1), (7, 2), (23, 6)])

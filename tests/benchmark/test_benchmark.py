@@ -52,7 +52,51 @@ def test_a_grid_has_every_training_once_and_whole_rounds_of_seeds_first():
 
 
 def test_curl_is_one_method_as_loss_and_as_baseline():
-    assert method("curl") == baseline("curl") == method("s2 -> s2 | bilinear +neg")
+    assert method("curl") == baseline("curl") == method("s2 -> s2 | bilinear +neg | no predictor")
+    assert method("s2 -> s2 | bilinear +neg") != baseline("curl")
+
+
+def test_methods_with_settings_of_their_own_are_methods_of_their_own(tmp_path):
+    plain, wide = method("a2-winner"), method("A2-Winner: hidden=12,  encoder-lr = 1e-3")
+    assert wide.name == f"{plain.name}: encoder_lr=0.001, hidden=12"
+    assert wide.label == "a2-winner: encoder_lr=0.001, hidden=12"
+    assert method("a2-winner: encoder_lr=1e-3, hidden=12") == wide != plain
+    shared = method("sac: actor_encoder=shared, hidden_share=0.5, compiled=no")
+    config = shared.job(PENDULUM, 0).config
+    assert (config.agent.actor_encoder, config.environment.hidden_share, config.compiled) == ("shared", 0.5, False)
+    assert replace(wide.job(PENDULUM, 0).config, agent=PENDULUM.agent) == PENDULUM
+    assert wide.job(PENDULUM, 0).config.agent == replace(PENDULUM.agent, hidden=12, encoder_lr=1e-3)
+    assert method("curl: hidden=12").job(PENDULUM, 0).config.agent.auxiliary_batch == "critic"
+
+    engine, path = InstantEngine(), tmp_path / "b"
+    folder = BenchmarkFolder.create(path, Grid((SAC, shared, plain, wide), (PENDULUM,), (0,)))
+    folder.run(engine)
+    assert [job.training for job in engine.jobs] == [each.job(PENDULUM, 0) for each in (SAC, shared, plain, wide)]
+    again = BenchmarkFolder.open(path)
+    assert (again.grid, again.missing(), again.grid.reference) == (folder.grid, [], "sac")
+    assert [record.label for record in again.records()] == ["sac", shared.name, plain.name, wide.name]
+    assert [record.is_baseline for record in again.records()] == [True, True, False, False]
+    assert [runs.label for runs in method_runs(again.records())["Pendulum-v1"]] == [
+        "sac", "sac: actor_encoder=shared, compiled=false, hidden_share=0.5", "a2-winner", wide.label]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a2-winner: steps=10", "steps cannot be a setting of one method: all methods of a benchmark have the same"),
+        ("a2-winner: preset=fast", "preset cannot be a setting of one method: it stands for all settings"),
+        ("a2-winner: hiden=10", "unknown setting 'hiden': did you mean hidden or"),
+        ("a2-winner: hidden=big", "hidden is 'big', but must be of type int"),
+        ("a2-winner: hidden=8, wide", "written name=value, got 'wide'"),
+        ("a2-winner: actor_encoder=both", "actor_encoder is 'both', but must be one of 'own', 'shared'"),
+        ("a2-loser: hidden=8", "there is no loss named 'a2-loser'"),
+    ],
+)
+def test_settings_that_a_method_cannot_have(text, message):
+    with pytest.raises(BadInput, match=message):
+        method(text)
+    with pytest.raises(BadInput, match="encoder_layers is 9"):
+        Grid((method("a2-winner: encoder_layers=9"),), (PENDULUM,), (0,))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +296,7 @@ def test_operators_on_one_loss(tmp_path):
 def test_operators_of_a_loss_that_has_a_baseline_among_them():
     grid = Grid(operator_methods(named_loss("curl")), (PENDULUM,), (0,))
     assert "curl" in [each.name for each in grid.methods]
-    assert str(compared_loss(grid)) == "s0 -> s0"
+    assert str(compared_loss(grid)) == "s0 -> s0 | no predictor"
     for methods in ((SAC,), grid.methods[:9], (*grid.methods[:9], FORWARD)):
         with pytest.raises(BadInput, match="ten operators"):
             compared_loss(Grid(methods, (PENDULUM,), (0,)))

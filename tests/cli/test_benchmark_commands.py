@@ -23,7 +23,7 @@ from a2ls.cli._options import parse_grid, settings_options
 from a2ls.cli.commands.benchmark import Arguments
 from a2ls.cli.views.benchmark import BenchmarkView, GridProgress, progress_view
 from a2ls.engine import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
-from a2ls.search import SearchConfig, SearchFolder
+from a2ls.search import SearchConfig, SearchFolder, search_preset
 from a2ls.studies import baseline, method
 from a2ls.training import CurvePoint, RunFolder, preset
 from helpers import trainings
@@ -34,7 +34,7 @@ SHORT = (
     *("--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400", "--learning-starts", "20"),
     *("--evaluations", "2", "--evaluation-episodes", "1"),
 )
-PENDULUM = replace(trainings.PENDULUM, agent=SACConfig(hidden=8))
+PENDULUM = replace(trainings.PENDULUM, agent=SACConfig(hidden=8), preset="fast")
 
 
 @pytest.fixture(autouse=True)
@@ -277,6 +277,39 @@ def test_validation_goes_on_and_grows(capsys):
     validated = BenchmarkFolder.open(folder.path / "validation").settings.configs["MountainCarContinuous-v0"]
     assert replace(validated, environment=PENDULUM.environment) == PENDULUM
     assert validated.environment.action_repeat == 2
+
+
+@pytest.mark.usefixtures("simulated")
+def test_a_validated_loss_has_the_settings_of_the_presets_in_each_environment():
+    config = replace(
+        search_preset("paper-vector", "cheetah-run"), population_size=2, stages=1, baselines=("sac",), baseline_seeds=1
+    )
+    SearchFolder.create(Path("mine"), replace(config, training=replace(config.training, batch_size=64))).run(
+        InstantEngine()
+    )
+    assert run("validate", "mine", "--env", "cheetah-run", "hopper-hop", "--seeds", "1", "--gamma", "0.9") == 0
+    validated = BenchmarkFolder.open(Path("mine/validation"))
+    for env, lr, steps in (("cheetah-run", 2e-4, 500_000), ("hopper-hop", 1e-3, 1_500_000)):
+        own, wanted = validated.settings.configs[env], preset("paper-vector", env)
+        # The search's batch size and the validation's gamma were wishes; all else is the preset's.
+        assert own == replace(wanted, batch_size=64, agent=replace(wanted.agent, gamma=0.9))
+        assert (own.agent.lr, own.steps, own.preset) == (lr, steps, "paper-vector")
+
+
+@pytest.mark.usefixtures("simulated")
+def test_methods_with_settings_stand_beside_each_other(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    methods = ("--method", "sac: actor_encoder=shared", "a2-winner", "a2-winner: encoder_layers=4, encoder=mlp")
+    assert run("benchmark", "--baseline", "sac", *methods, "--env", "cheetah-run", "--seeds", "3", "--out", "b") == 0
+    table = capsys.readouterr().out
+    assert run("compare", "b", "--resamples", "100", "--reference", "a2-winner: encoder=mlp, encoder_layers=4") == 0
+    key = capsys.readouterr().out
+    for label in ("sac: actor_encoder=shared", "a2-winner: encoder=mlp, encoder_layers=4"):
+        assert label in table
+        assert f"is {label}" in " ".join(key.split())
+    assert run("benchmark", "--method", "a2-winner: encoder=conv", "--env", "cheetah-run", "--out", "c") == 2
+    assert "encoder is 'conv', but the agent sees vectors" in capsys.readouterr().err
+    assert not Path("c").exists()
 
 
 @pytest.mark.usefixtures("simulated")

@@ -73,6 +73,22 @@ def drawn(renderable, width=80):
     return captured.get()
 
 
+def test_a_comparison_until_a_step_is_that_of_trainings_that_had_ended_there(capsys):
+    trained("mine", configs=(replace(preset("fast"), steps=200_000, evaluations=2),))
+    whole, half = read_dataset(Path("mine")), read_dataset(Path("mine")).until(100_000)
+    assert [record.curve for record in half.records] == [Curve(record.curve.points[:1]) for record in whole.records]
+    assert run("compare", "mine", *QUICK, "--measure", "last", "--until", "100000", "--json", "until.json") == 0
+    shown = json.loads(Path("until.json").read_text())
+    first = [record.curve.points[0].score for record in whole.records if record.label == "sac"]
+    own = next(each for each in shown["methods"] if each["label"] == "sac")["environments"]["cheetah-run"]
+    assert own["scores"] == first
+    assert own["published (paper, mean ± sd of 10 seeds)"]["mean"] == 172  # The paper's are after 100,000 steps.
+    assert "All trainings count until step 100,000 alone." in " ".join(capsys.readouterr().out.split())
+    assert "no score of sac in cheetah-run after 7 steps, but after 100,000, 200,000" in refused(
+        capsys, "mine", "--until", "7"
+    )
+
+
 def test_a_benchmark_is_compared(capsys):
     records = trained("mine").records()
     assert run("compare", "mine", *QUICK) == 0

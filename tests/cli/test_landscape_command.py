@@ -107,6 +107,20 @@ def test_checkpoints_of_a_run_beside_each_other(capsys):
     assert Path("2.csv").read_text().splitlines() == Path("1.csv").read_text().splitlines()[:26]
 
 
+def test_a_run_that_keeps_its_checkpoints_shows_its_whole_training(capsys):
+    folder = RunFolder.create(Path("runs/kept"), TrainJob(PENDULUM, None, 0))
+    run_in_folder(folder, keep_checkpoints=True)
+    assert [file.name for file in folder.kept_checkpoints()] == ["200.pt", "400.pt"]
+    assert folder.read_curve() == RunFolder.open(Path("runs/plain")).read_curve()
+    assert main(["landscape", "runs/kept", *QUICK, "--csv", "kept.csv", "--kept"]) == 0
+    losses = np.array([float(row["loss"]) for row in read_csv("kept.csv")]).reshape(2, 5, 5)
+    np.testing.assert_array_equal(losses, [expected("kept", file).losses for file in folder.kept_checkpoints()])
+    np.testing.assert_array_equal(losses[1], expected("kept").losses)  # The last is where the training ended.
+    assert "step 200 " in capsys.readouterr().out
+    assert main(["landscape", "runs/kept", "runs/plain", "--kept"]) == 2
+    assert "runs/plain has kept no checkpoints: train it with --keep-checkpoints" in capsys.readouterr().err
+
+
 def test_landscapes_that_nothing_else_tells_apart_are_called_by_their_files(capsys):
     shutil.copytree("runs/plain", "runs/again")
     assert main(["landscape", "runs/plain", "runs/again", "runs/winner", *QUICK]) == 0
@@ -181,10 +195,10 @@ def test_options_that_the_parser_refuses(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_help_says_that_a_run_keeps_its_last_checkpoint_only(capsys):
+def test_help_says_how_a_run_keeps_more_than_its_last_checkpoint(capsys):
     with pytest.raises(SystemExit):
         main(["landscape", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "A run keeps its last checkpoint only" in text
+    assert "train with --keep-checkpoints" in text
     for option in ("--resolution", "--extent", "--batch-size", "--batches", "--seed", "--csv", "--out", "--scale"):
         assert option in text

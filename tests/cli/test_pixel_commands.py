@@ -49,7 +49,7 @@ def test_a_file_that_asks_for_pixels_means_it_too(tmp_path, planned):
     [
         ("sac", "crop", 100, "none"),
         ("sac-no-aug", "none", 84, "none"),
-        ("curl", "crop", 100, "s0 -> s0 | bilinear +neg"),
+        ("curl", "crop", 100, "s0 -> s0 | bilinear +neg | no predictor"),
         ("rad", "translate", 78, "none"),
         ("drq", "shift", 84, "none"),
     ],

@@ -89,6 +89,8 @@ class Reference:
         return actions, TransformedDistribution(Normal(mean, std), TanhTransform()).log_prob(actions).sum(1)
 
     def predict(self, x):
+        if not self.loss.predictor or self.config.predictor == "none":
+            return x
         x = self.linear("auxiliary.predictor.0", x)
         if self.config.predictor == "paper":
             return self.linear("auxiliary.predictor.2", rectified(x))
@@ -133,14 +135,33 @@ class Reference:
     def side(self, mask, encoder, given):
         """The elements of a side in the order of the mask, states by their features."""
         chosen = [("sar"[i % 3], i // 3) for i, bit in enumerate(mask) if bit]
-        states = [given.states[t] for kind, t in chosen if kind == "s"]
-        features = iter([self.encode(encoder, view) for view in self.view(states)] if states else [])
+        states = [t for kind, t in chosen if kind == "s"]
+        if self.config.auxiliary_views == "shared":  # Both sides have the views that were drawn before.
+            views = [self.seen[t] for t in states]
+        else:
+            views = self.view([given.states[t] for t in states]) if states else []
+        features = iter([self.encode(encoder, view) for view in views])
         columns = {
             "s": lambda _: next(features),
             "a": lambda t: given.actions[t],
             "r": lambda t: given.rewards[t][:, None],
         }
         return torch.cat([columns[kind](t) for kind, t in chosen], 1)
+
+    def auxiliary(self, given):
+        if self.config.auxiliary_views == "shared":
+            steps = sorted(given.states)
+            self.seen = dict(zip(steps, self.view([given.states[t] for t in steps]), strict=True))
+        y = self.predict(self.side(self.loss.source, "encoder", given))
+        return self.compare(y, self.side(self.loss.target, "target_encoder", given).detach())
+
+    def curl(self, batch, views):
+        """The critic's view of a state against another view of it: -log softmax_j (z_i W z'_j) at j = i."""
+        (other,) = self.view([batch.obs])
+        anchors, positives = self.encode("encoder", views[0][0]), self.encode("target_encoder", other).detach()
+        logits = anchors @ (self.p["auxiliary.operator.function.weight"] @ positives.T)
+        logits = logits - logits.max(1, keepdim=True).values
+        return F.cross_entropy(logits, torch.arange(len(logits)))
 
     def compare(self, y, target):
         similarity, negatives = self.loss.operator.similarity, self.loss.operator.negatives
@@ -193,8 +214,7 @@ class Reference:
                     tau = c.critic_tau if name.startswith("target_critic") else c.encoder_tau
                     value.data = tau * self.p[name.removeprefix("target_")].data + (1 - tau) * value.data
         if given is not None:
-            y = self.predict(self.side(self.loss.source, "encoder", given))
-            error = self.compare(y, self.side(self.loss.target, "target_encoder", given).detach())
+            error = self.curl(batch, views) if c.auxiliary_batch == "critic" else self.auxiliary(given)
             metrics["auxiliary_loss"] = error.item()
             self.step(c.auxiliary_weight * error, *self.auxiliary_adams)
         return metrics

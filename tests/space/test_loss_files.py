@@ -24,7 +24,7 @@ def test_a_json_file_with_a_loss(folder):
 
 
 def test_json_needs_nothing_but_the_loss_and_no_suffix(folder):
-    (folder / "mine").write_text('{"loss": "s0 -> s0 | bilinear +neg"}')
+    (folder / "mine").write_text('{"loss": "s0 -> s0 | bilinear +neg | no predictor"}')
     assert find_loss("mine") == named_loss("curl")
     assert describe("mine") == "read from mine"
 
@@ -39,7 +39,7 @@ def test_a_text_file_with_a_loss(folder, text, encoding):
 def test_names_and_text_forms_win_over_files(folder):
     (folder / "curl").write_text(WINNER["loss"])
     (folder / "s0 -> s1").write_text(WINNER["loss"])
-    assert find_loss("curl") == named_loss("curl") == Loss.parse("s0 -> s0 | bilinear +neg")
+    assert find_loss("curl") == named_loss("curl") == Loss.parse("s0 -> s0 | bilinear +neg | no predictor")
     assert find_loss("s0 -> s1") == Loss.parse("s0 -> s1")
 
 

@@ -1,6 +1,7 @@
 """Properties that hold for every loss."""
 
 import pickle
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,26 @@ def test_stored_forms_hold_invalid_losses_too(loss):
     assert Loss.from_json(loss.to_json()) == loss
     assert Loss.from_elements(loss.source_elements, loss.target_elements, loss.horizon, loss.operator) == loss
     assert pickle.loads(pickle.dumps(loss)) == loss
+
+
+@given(any_loss())
+def test_a_loss_without_a_predictor_is_another_loss_in_every_form(loss):
+    bare = replace(loss, predictor=False)
+    assert bare != loss
+    assert bare.canonical() == replace(loss.canonical(), predictor=False)
+    assert Loss.from_bits(*bare.to_bits(), bare.operator, predictor=False) == bare
+    assert Loss.from_json(bare.to_json()) == bare == Loss.from_dict(bare.to_dict())
+    same_width = all(sum(bare.source[kind::3]) == sum(bare.target[kind::3]) for kind in range(3))
+    assert bare.is_valid() == (loss.is_valid() and same_width)
+    if bare.is_valid():
+        assert all(Loss.parse(form) == bare for form in (str(bare), str(bare).upper(), bare.paper(), bare.latex()))
+        assert Loss.parse(str(bare).removesuffix(" | no predictor")) == loss
+
+
+@given(any_loss())
+def test_a_loss_is_degenerate_if_no_bit_is_in_the_target_alone(loss):
+    source, target = (int(bits, 2) for bits in loss.to_bits())
+    assert loss.is_degenerate == (target != 0 and target & ~source == 0)
 
 
 @given(any_loss())

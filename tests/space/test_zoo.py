@@ -40,6 +40,7 @@ PUBLISHED = {name: loss for name, loss in named_losses().items() if "/" in name}
         ("spr-1", "110000", "000100", "nmse"),
         ("spr-3", "110010010000", "000100100100", "nmse"),
         ("a2-winner", "000110010010", "001001100100", "mse"),
+        ("a2-winner-released", "111011010011000", "000100100100100", "mse"),
         ("a2-winner-v", "110010110011011010000010111000", "000100000100010000100000000100", "mse"),
     ],
 )
@@ -47,6 +48,7 @@ def test_named_losses_by_hand(name, source, target, operator):
     loss = named_loss(name)
     assert loss.to_bits() == (source, target)
     assert str(loss.operator) == operator
+    assert loss.predictor == (name != "curl")
     assert describe(name)
 
 
@@ -64,7 +66,7 @@ def test_families_have_the_horizon_in_their_name():
 
 def test_every_name_is_there_once_with_a_valid_loss_and_a_description():
     named_losses().clear()  # A copy.
-    assert len({entry.name for entry in zoo()}) == len(zoo()) == len(named_losses()) == 6 + 2 + 2 + 20 + 180
+    assert len({entry.name for entry in zoo()}) == len(zoo()) == len(named_losses()) == 6 + 2 + 3 + 20 + 180
     for entry in zoo():
         assert entry.loss.is_valid()
         assert entry.about

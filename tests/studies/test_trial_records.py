@@ -7,7 +7,7 @@ from optuna.trial import TrialState, create_trial
 
 from a2ls.search import SearchFolder
 from a2ls.space import Loss
-from a2ls.studies import GridSource, Run, baseline, loss_method, read_candidate, read_record
+from a2ls.studies import GridSource, Run, baseline, loss_method, method, read_candidate, read_record
 from a2ls.training import Curve, CurvePoint
 from helpers.engines import InstantEngine
 
@@ -56,6 +56,17 @@ def test_a_grid_of_version_0_1_goes_on_with_what_is_missing(tiny_training):
         (TEXT, Loss.parse(TEXT), 1),
         ("sac", None, 1),
     ]
+
+
+def test_trainings_of_curl_from_when_it_had_a_predictor_are_those_of_the_loss_they_had(tiny_training):
+    former = "s0 -> s0 | bilinear +neg"
+    study = optuna.create_study(direction="maximize")
+    study.add_trial(former_trial(seed=0, label="curl", loss=former))
+    record = read_record(study.trials[0])
+    assert (record.label, record.is_baseline) == (former, False)
+    source = GridSource(study, [Run(baseline("curl"), tiny_training, 0), Run(method(former), tiny_training, 0)])
+    assert source.missing == 1
+    assert (source.next_job().label, read_record(study.trials[1]).label) == ("curl", "curl")
 
 
 def test_a_candidate_says_in_attributes_of_its_trial_what_people_ask_for(tiny_search, tmp_path):

@@ -23,13 +23,13 @@ def differences(before, after):
 
 VECTOR_CHANGES = {
     "sac": {},
-    "curl": {},
+    "curl": {"agent.auxiliary_batch": ("own", "critic")},
     "sac-identity": {"agent.encoder": ("dense", "identity")},
     "rad": {"agent.augmentation": ("none", "scale")},
 }
 IMAGE_CHANGES = {
     "sac": {},
-    "curl": {},
+    "curl": {"agent.auxiliary_batch": ("own", "critic")},
     "sac-no-aug": {"environment.frame_size": (100, 84), "agent.augmentation": ("crop", "none")},
     "rad": {"environment.frame_size": (100, 78), "agent.augmentation": ("crop", "translate")},
     "drq": {

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from typing import get_args
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from a2ls.agents import SAC
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import TrainConfig, preset, preset_for, require_trainable
+from a2ls.training import PresetName, TrainConfig, in_environment, preset, preset_for, require_trainable, with_settings
 from helpers.trainings import flat
 
 
@@ -136,6 +137,54 @@ def test_paper_image_has_the_numbers_of_the_evolution_and_of_the_final_evaluatio
         own = {"environment.env": task, "environment.action_repeat": repeat, "batch_size": batch}
         check_paper(config, IMAGES | own | rates, 100_000)
         assert (config.auxiliary_batch_size or config.batch_size) == sequences
+
+
+@pytest.mark.parametrize(("task", "steps"), [("cheetah-run", 100_000), ("humanoid-run", 1_000_000)])
+def test_the_table_of_vector_scores_has_lengths_of_its_own(task, steps):
+    search, table = flat(preset("paper-vector", task)), flat(preset("paper-vector-table", task))
+    assert table["steps"] == steps
+    assert {name for name in table if table[name] != search[name]} == {"preset", "steps", "evaluations"}
+    # A point at 100,000 steps there is in both.
+    assert 100_000 in [4 * agent_step for agent_step in preset("paper-vector-table", task).evaluation_agent_steps()]
+
+
+@pytest.mark.parametrize(("task", "repeat"), [("cartpole-swingup", 8), ("finger-spin", 2), ("walker-run", 2)])
+def test_released_vector_has_what_the_published_code_has_otherwise(task, repeat):
+    paper, released = flat(preset("paper-vector", task)), flat(preset("released-vector", task))
+    assert {name: released[name] for name in released if released[name] != paper[name]} == {
+        "preset": "released-vector",
+        "environment.action_repeat": repeat,
+        "agent.predictor": "released",
+        "agent.auxiliary_views": "shared",
+    }
+    assert (released["agent.actor_encoder"], released["agent.encoder_lr"]) == (
+        "own",
+        2 * released["agent.predictor_lr"],
+    )
+
+
+@pytest.mark.parametrize(("env", "repeat"), [("finger-turn_easy", 2), ("dm_control/cartpole-balance-v0", 8),
+    ("Cartpole-Balance", 8), ("CartPole-v1", 4), ("fish-swim", 4)])  # fmt: skip
+def test_the_body_of_any_task_decides_its_action_repeat_on_images(env, repeat):
+    assert preset("paper-image", env).environment.action_repeat == repeat
+
+
+PRESETS = [*get_args(PresetName), "quick", "quick-image"]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("other", ["hopper-hop", "walker-walk", "Pendulum-v1"])
+def test_in_another_environment_a_preset_is_what_it_is_there(name, other):
+    own = preset(name, "cheetah-run")
+    assert in_environment(own, other) == preset(name, other)
+    assert in_environment(in_environment(own, other), "cheetah-run") == own
+    # What somebody has chosen stays, in every group of settings.
+    wishes = {"steps": 77_000, "frames": 2, "critic_tau": 0.3}
+    changed, there = with_settings(own, wishes), with_settings(preset(name, other), wishes)
+    assert in_environment(changed, other) == there
+    # Files of earlier versions do not say where their settings come from.
+    unnamed = in_environment(dataclasses.replace(changed, preset=""), other)
+    assert flat(unnamed) == flat(dataclasses.replace(there, preset=""))
 
 
 @pytest.mark.parametrize("name", ["paper-vector", "paper-image"])

@@ -32,6 +32,11 @@ class AgentConfig:
         """Whether there is an encoder that an auxiliary loss can train."""
         return True
 
+    @property
+    def samples_sequences(self) -> bool:
+        """Whether the auxiliary loss is given sequences of its own, beside the batch of transitions."""
+        return True
+
 
 @dataclass(frozen=True)
 class Baseline:

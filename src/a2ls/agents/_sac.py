@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from gymnasium import spaces
 from torch import Tensor, nn
 
+from a2ls._errors import BadInput
 from a2ls.agents._agent import Agent, Metrics, Transitions, move_towards, optimizer_step
 from a2ls.agents._sac_config import SACConfig
 from a2ls.auxiliary import AuxiliaryLoss, Sequences, make_augmentation, make_encoder, mlp
@@ -101,7 +102,7 @@ class SAC(Agent):
                 config.encoder,
                 self.augmentation.shape,
                 layers=config.encoder_layers,
-                mlp_width=config.hidden,
+                width=config.encoder_width,
                 filters=config.filters,
             )
             feature_dim = self.encoder.feature_dim
@@ -112,6 +113,7 @@ class SAC(Agent):
                 network.apply(orthogonal_init)
             self.auxiliary: AuxiliaryLoss | None = None
             if loss is not None:
+                _require_one_state(loss, config)
                 self.auxiliary = AuxiliaryLoss(
                     loss,
                     feature_dim,
@@ -167,7 +169,10 @@ class SAC(Agent):
         if targets:
             move_towards(self.target_critic, self.critic, self.config.critic_tau)
             move_towards(self.target_encoder, self.encoder, self.config.encoder_tau)
-        if sequences is not None:
+        if self.auxiliary is not None and not self.config.samples_sequences:
+            states = Sequences({0: batch.obs}, {}, {})
+            metrics |= self.update_auxiliary(states, critic_view=views.obs[: len(batch.rewards)])
+        elif sequences is not None:
             metrics |= self.update_auxiliary(sequences)
         return metrics
 
@@ -210,15 +215,23 @@ class SAC(Agent):
         optimizer_step(self.alpha_optimizer, alpha * (entropy - self.target_entropy))
         return {"actor_loss": loss.detach(), "entropy": entropy, "alpha": alpha.detach()}
 
-    def update_auxiliary(self, sequences: Sequences) -> Metrics:
-        """Step the encoder and the predictor by the auxiliary loss."""
+    def update_auxiliary(self, sequences: Sequences, critic_view: Tensor | None = None) -> Metrics:
+        """Step the encoder and the predictor by the auxiliary loss.
+
+        Args:
+            sequences: What it is computed on.
+            critic_view: The view of the source's one state that the critic has learned from; a new one if not given.
+        """
         assert self.auxiliary is not None
         sources, targets = self.auxiliary.source_states, self.auxiliary.target_states
-        loss = self.auxiliary(
-            sequences,
-            lambda obs: self.encoder(self._view_of(obs, sources)),
-            lambda obs: self.target_encoder(self._view_of(obs, targets)),
-        )
+        if self.config.auxiliary_views == "shared":
+            loss = self.auxiliary(self._viewed(sequences), self.encoder, self.target_encoder)
+        else:
+            loss = self.auxiliary(
+                sequences,
+                lambda obs: self.encoder(self._view_of(obs, sources) if critic_view is None else critic_view),
+                lambda obs: self.target_encoder(self._view_of(obs, targets)),
+            )
         optimizer_step(self.auxiliary_optimizer, self.config.auxiliary_weight * loss)
         return {"auxiliary_loss": loss.detach()}
 
@@ -240,6 +253,14 @@ class SAC(Agent):
             return obs
         return _joined(self.augmentation.views(obs.chunk(states), self.generator))
 
+    def _viewed(self, sequences: Sequences) -> Sequences:
+        """The sequences with one random view of each state, whichever sides of the loss it is on."""
+        assert self.auxiliary is not None
+        elements = {*self.auxiliary.loss.source_elements, *self.auxiliary.loss.target_elements}
+        steps = sorted(element.step for element in elements if element.kind == "s")
+        views = self.augmentation.views([sequences.states[step] for step in steps], self.generator)
+        return sequences._replace(states=dict(zip(steps, views, strict=True)))
+
     def _noise(self, count: int) -> Tensor:
         return torch.randn(count, self.action_dim, generator=self.generator, device=self.device)
 
@@ -252,6 +273,13 @@ class SAC(Agent):
         finally:
             self.generator = own
         return nn.ModuleList([self.encoder, self.critic]), lambda: self.critic_loss(views, target)
+
+
+def _require_one_state(loss: Loss, config: SACConfig) -> None:
+    """The batch of the critic has no sequences: refuse losses that need them."""
+    form = loss.canonical()
+    if not config.samples_sequences and {*map(str, form.source_elements), *map(str, form.target_elements)} != {"s0"}:
+        raise BadInput(f"auxiliary_batch is 'critic', but the loss {loss} has more than one state: it must be 'own'")
 
 
 def _joined(blocks: Sequence[Tensor]) -> Tensor:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.agents._registry import AgentConfig, Baseline
 from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
 
 ActorEncoder = Literal["own", "shared"]
+AuxiliaryBatch = Literal["own", "critic"]
+AuxiliaryViews = Literal["independent", "shared"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,9 @@ class SACConfig(AgentConfig):
 
     encoder_layers: int = 1
     """Layers of the encoder: 1 to 4, or 1 to 6 for `conv`; the paper has 1 for vectors and 2, 4 or 6 for images."""
+
+    encoder_width: int = 40
+    """Units in each layer of `dense` and `mlp`."""
 
     filters: int = 32
     """Filters of each layer of `conv`."""
@@ -81,30 +87,48 @@ class SACConfig(AgentConfig):
     auxiliary_weight: float = 1.0
     """The factor of the auxiliary loss, lambda in the paper."""
 
+    auxiliary_batch: AuxiliaryBatch = "own"
+    """What the auxiliary loss learns from: sequences of its `own`, or the batch of the `critic`, with the critic's view
+    of each state as the source, as in CURL. The latter is for losses of one state alone."""
+
+    auxiliary_views: AuxiliaryViews = "independent"
+    """How a state that is in source and target is augmented: by `independent` views, as the paper has it for CURL, or
+    by one view that both sides have `shared`, as in the authors' published code."""
+
     predictor: PredictorKind = "paper"
-    """The network that predicts the target: `paper` (one hidden layer), or `released` (twice the input width, batch
-    norm), which the authors' published code has."""
+    """The network that predicts the target: `paper` (one hidden layer), `released` (twice the input width, batch norm),
+    which the authors' published code has, or `none`, for losses whose two sides have one width. A loss may have none by
+    itself, as `curl` has."""
 
     predictor_hidden: int = 256
     """Hidden units of the predictor `paper`."""
 
     def __post_init__(self) -> None:
-        counts = ("hidden", "predictor_hidden", "actor_every", "target_every", "filters", "image_size")
-        rates = (
-            "lr",
-            "predictor_lr",
-            "encoder_lr",
-            "alpha_lr",
-            "initial_alpha",
-        )
-        require(self, (*counts, "augmented_views"), lambda value: value >= 1, "be at least 1")
+        sizes = ("hidden", "predictor_hidden", "encoder_width", "filters", "image_size")
+        counts = ("actor_every", "target_every", "augmented_views")
+        rates = ("lr", "predictor_lr", "encoder_lr", "alpha_lr", "initial_alpha")
+        require(self, (*sizes, *counts), lambda value: value >= 1, "be at least 1")
         require(self, rates, lambda value: value > 0, "be above 0")
         require(self, ("gamma", "critic_tau", "encoder_tau"), lambda value: 0 <= value <= 1, "be from 0 to 1")
         require(self, ("auxiliary_weight",), lambda value: value >= 0, "not be negative")
         if self.augmentation == "none" and self.augmented_views > 1:
             raise BadInput(f"augmented_views is {self.augmented_views}, but without augmentation all are the same")
+        if self.auxiliary_batch == "critic" and self.auxiliary_views == "shared":
+            raise BadInput(
+                "auxiliary_batch is 'critic' and auxiliary_views is 'shared': a view would be compared with itself"
+            )
         if ":" not in self.encoder:
             self._require_known_encoder()
+
+    def prepared_for(self, mapping: Mapping[str, Any]) -> tuple[SACConfig, Mapping[str, Any]]:
+        """Read what 0.2 and earlier versions wrote, always all settings: `mlp` was as wide as the other networks."""
+        if (
+            mapping.get("encoder") == "mlp"
+            and {"hidden", "filters"} <= mapping.keys()
+            and "encoder_width" not in mapping
+        ):
+            mapping = {**mapping, "encoder_width": mapping["hidden"]}
+        return self, mapping
 
     def _require_known_encoder(self) -> None:
         known = MAX_ENCODER_LAYERS
@@ -125,6 +149,11 @@ class SACConfig(AgentConfig):
         """Whether there is an encoder that an auxiliary loss can train."""
         return self.encoder != "identity"
 
+    @property
+    def samples_sequences(self) -> bool:
+        """Whether the auxiliary loss is given sequences of its own, beside the batch of transitions."""
+        return self.auxiliary_batch == "own"
+
 
 def sac_preset(preset: str, task: str | None) -> SACConfig:
     """The settings of a preset, which may depend on the paper's task.
@@ -132,9 +161,12 @@ def sac_preset(preset: str, task: str | None) -> SACConfig:
     `fast` and `quick` are small networks for a CPU; those of the paper are its two tables of hyper-parameters.
     """
     is_cheetah = task == "cheetah-run"
-    if preset == "paper-vector":
+    if preset in ("paper-vector", "paper-vector-table", "released-vector"):
         rate = 2e-4 if is_cheetah else 1e-3
-        return _with_rates(rate, rate)
+        settings = _with_rates(rate, rate)
+        # What else the authors' code has, its doubled step and the actor's own encoder, is so in the others, too.
+        released = preset == "released-vector"
+        return replace(settings, predictor="released", auxiliary_views="shared") if released else settings
     if preset == "paper-image-search":
         return _for_images()
     if preset == "paper-image":
@@ -174,6 +206,10 @@ def _identity(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
     return replace(settings, encoder="identity"), frame_size
 
 
+def _curl(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
+    return replace(settings, auxiliary_batch="critic", auxiliary_views="independent"), frame_size
+
+
 def _no_augmentation(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
     return replace(settings, augmentation="none", augmented_views=1), _seen_size(settings, frame_size)
 
@@ -198,9 +234,9 @@ def _seen_size(settings: SACConfig, frame_size: int) -> int:
 SAC_BASELINES = {
     "sac-identity": Baseline(_identity, images=False),
     "sac-no-aug": Baseline(_no_augmentation, vectors=False),
-    "curl": Baseline(loss="curl"),
+    "curl": Baseline(_curl, loss="curl"),
     "rad": Baseline(_rad, usual=False),
     "drq": Baseline(_drq, vectors=False, usual=False),
 }
-"""Those of the paper (sections 4 and C.5, and appendix D.1): no encoder; images without augmentation; CURL's loss;
-RAD's random amplitudes of vectors, or translations of images; DrQ's random shifts, with two views of each image."""
+"""Those of the paper (sections 4 and C.5, and appendix D.1): no encoder; images without augmentation; CURL; random
+amplitudes of vectors, or translations of images, of RAD; DrQ's random shifts, with two views of each image."""

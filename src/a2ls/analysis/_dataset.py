@@ -14,8 +14,8 @@ from a2ls._errors import BadInput
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import PATTERNS, Loss, Operator, contains, names_of
-from a2ls.studies import Candidate, StudyFolder, TrialRecord
-from a2ls.training import Curve, CurvePoint, with_mapping, write_whole
+from a2ls.studies import Candidate, StudyFolder, TrialRecord, label_of
+from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping, write_whole
 
 _NAME = "candidates"
 
@@ -28,7 +28,7 @@ _COLUMNS = {
     **dict.fromkeys(["label", "loss", "canonical"], "text"),
     "horizon": "whole",
     "operator": "text",
-    "negatives": "truth",
+    **dict.fromkeys(["negatives", "predictor"], "truth"),
     **dict.fromkeys(["source_bits", "target_bits"], "text"),
     **{name.replace("-", "_"): "truth" for name in PATTERNS},
     "names": "texts",
@@ -120,6 +120,7 @@ def _loss_fields(loss: Loss | None) -> dict[str, Any]:
         "horizon": None if loss is None else loss.horizon,
         "operator": None if loss is None else loss.operator.similarity,
         "negatives": None if loss is None else loss.operator.negatives,
+        "predictor": None if loss is None else loss.predictor,
         "source_bits": source_bits,
         "target_bits": target_bits,
         **{
@@ -222,14 +223,15 @@ def _loss(values: dict[str, Any]) -> Loss | None:
         return None
     operator = Operator(values["operator"], values["negatives"])
     # A text form says the same, and takes ten times as long to read.
-    return Loss.from_bits(values["source_bits"], values["target_bits"], operator)
+    predictor = values.get("predictor", True)  # Version 0.2 and earlier had no loss without one.
+    return Loss.from_bits(values["source_bits"], values["target_bits"], operator, predictor=predictor)
 
 
 def _record(values: dict[str, Any]) -> TrialRecord:
     points = zip(values["curve_steps"], values["curve_returns"], strict=True)
     fields = {
         "number": values["number"],
-        "label": values["label"],
+        "label": label_of(values["label"], values["loss"] or NO_LOSS),
         "loss": _loss(values),
         "env": values["env"],
         "seed": values["seed"],
@@ -281,6 +283,28 @@ class Dataset:
     def environments(self) -> tuple[str, ...]:
         """Where agents were trained, in the order in which they first appear."""
         return tuple(dict.fromkeys(record.env for record in self.records))
+
+    def until(self, step: int) -> Dataset:
+        """The same as if every training had ended after so many steps.
+
+        Raises:
+            BadInput: If a training was not evaluated there.
+        """
+        for record in self.records:
+            steps = [point.step for point in record.curve.points]
+            if record.state == "finished" and step not in steps:
+                raise BadInput(
+                    f"{self.path} has no score of {record.label} in {record.env} after {step:,} steps, but after "
+                    f"{', '.join(f'{each:,}' for each in steps)}"
+                )
+        records = tuple(replace(record, curve=record.curve.until(step)) for record in self.records)
+        training = self.settings["training"]
+        ended = (
+            {**training, "steps": step}
+            if self.kind == "search"
+            else {env: {**config, "steps": step} for env, config in training.items()}
+        )
+        return replace(self, records=records, settings={**self.settings, "training": ended})
 
     @property
     def search_config(self) -> SearchConfig:

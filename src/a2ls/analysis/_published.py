@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from a2ls.envs import paper_task
 from a2ls.space import Loss, names_of
-from a2ls.training import TrainConfig, differences, preset, to_mapping
+from a2ls.training import TrainConfig, differences, preset, split_method, to_mapping
 
 PUBLISHED = "published (paper, mean ± sd of 10 seeds)"
 """What a column of published scores is called."""
@@ -86,6 +86,8 @@ def published_for(config: TrainConfig) -> Published:
 
 def published_name(name: str, loss: Loss | None, scores: Mapping[str, PublishedScore]) -> str | None:
     """Under which name a method is among published scores, if it is."""
+    if split_method(name)[1]:
+        return None  # With settings of its own it is not the paper's.
     names = (name,) if loss is None else (name, *names_of(loss))
     return next((each for each in names if each in scores), None)
 

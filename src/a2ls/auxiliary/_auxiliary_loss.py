@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from a2ls._errors import BadInput
 from a2ls.auxiliary._encoders import mlp
 from a2ls.auxiliary._kinds import PredictorKind
 from a2ls.auxiliary._operators import OperatorLoss
@@ -18,7 +19,10 @@ def make_predictor(kind: PredictorKind, input_dim: int, output_dim: int, *, hidd
     """Build a predictor (B, input_dim) -> (B, output_dim).
 
     `paper` has one layer of `hidden` units, as in the paper's table; `released` is that of the code its authors
-    published: twice the input width, with batch norm.
+    published: twice the input width, with batch norm; `none` hands its input on, which must have the right width.
+
+    Raises:
+        BadInput: If there is to be none, but the widths differ.
     """
     if kind == "paper":
         return mlp(input_dim, hidden, output_dim)
@@ -27,7 +31,14 @@ def make_predictor(kind: PredictorKind, input_dim: int, output_dim: int, *, hidd
         return nn.Sequential(
             nn.Linear(input_dim, wide), nn.BatchNorm1d(wide), nn.ReLU(inplace=True), nn.Linear(wide, output_dim)
         )
-    raise ValueError(f"unknown predictor {kind!r}: allowed are paper, released")
+    if kind != "none":
+        raise ValueError(f"unknown predictor {kind!r}: allowed are {', '.join(get_args(PredictorKind))}")
+    if input_dim != output_dim:
+        raise BadInput(
+            f"without a predictor source and target must have one width, but the source has {input_dim} numbers and "
+            f"the target {output_dim}"
+        )
+    return nn.Identity()
 
 
 Steps = Tensor | Sequence[Tensor] | Mapping[int, Tensor]
@@ -57,7 +68,7 @@ class AuxiliaryLoss(nn.Module):
         loss: What is predicted from what, and how both are compared.
         feature_dim: How many features the encoder makes of a state.
         action_dim: Length of an action, or how many there are if they are discrete.
-        predictor: The network between them, see `make_predictor`.
+        predictor: The network between them, see `make_predictor`; there is none if the loss has none.
         predictor_hidden: Hidden units of the predictor `paper`.
 
     Example:
@@ -87,7 +98,8 @@ class AuxiliaryLoss(nn.Module):
             sum(widths[element.kind] for element in side)
             for side in (self.loss.source_elements, self.loss.target_elements)
         )
-        self.predictor = make_predictor(predictor, source_dim, target_dim, hidden=predictor_hidden)
+        kind = predictor if self.loss.predictor else "none"
+        self.predictor = make_predictor(kind, source_dim, target_dim, hidden=predictor_hidden)
         self.operator = OperatorLoss(self.loss.operator, target_dim)
 
     def forward(

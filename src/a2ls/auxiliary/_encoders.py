@@ -99,14 +99,13 @@ def make_encoder(
     observation: int | tuple[int, ...],
     *,
     layers: int = 1,
-    dense_width: int = 40,
-    mlp_width: int = 1024,
+    width: int = 40,
     filters: int = 32,
     features: int = 50,
 ) -> Encoder:
     """Build an encoder of the paper (its figure 8 and appendix D.6).
 
-    `dense` (the paper's choice for vectors) has `observation + layers * dense_width` features, `identity` hands the
+    `dense` (the paper's choice for vectors) has `observation + layers * width` features, `identity` hands the
     observation on unchanged and has nothing to train; `mlp` and `conv`, which is for images, have `features`.
     `module:function` is one of your own: the function is given the shape of an observation, and returns an `Encoder`.
 
@@ -114,8 +113,7 @@ def make_encoder(
         kind: Which one.
         observation: Length of a vector, or the shape of an image: channels, height and width.
         layers: How many layers its body has.
-        dense_width: Units of a layer of `dense`.
-        mlp_width: Units of a layer of `mlp`.
+        width: Units of a layer of `dense` and `mlp`.
         filters: Filters of a layer of `conv`.
         features: What `mlp` and `conv` make of an observation.
     """
@@ -139,11 +137,11 @@ def make_encoder(
     body: nn.Module
     if kind == "conv":
         body = ConvBody((shape[0], shape[1], shape[2]), layers, filters)
-        width = body.output_dim
+        body_dim = body.output_dim
     elif kind == "dense":
-        body = DenseBody(shape[0], layers, dense_width)
-        width = features = shape[0] + layers * dense_width
+        body = DenseBody(shape[0], layers, width)
+        body_dim = features = shape[0] + layers * width
     else:
-        body = nn.Sequential(mlp(shape[0], *[mlp_width] * layers), nn.ReLU(inplace=True))
-        width = mlp_width
-    return Encoder(body, nn.Sequential(nn.Linear(width, features), nn.LayerNorm(features)), features)
+        body = nn.Sequential(mlp(shape[0], *[width] * layers), nn.ReLU(inplace=True))
+        body_dim = width
+    return Encoder(body, nn.Sequential(nn.Linear(body_dim, features), nn.LayerNorm(features)), features)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 AugmentationKind = Literal["none", "crop", "shift", "translate", "scale", "noise"]
-PredictorKind = Literal["paper", "released"]
+PredictorKind = Literal["paper", "released", "none"]
 
 MAX_ENCODER_LAYERS: dict[str, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": 6}
 """The encoders by name, with how many layers each may have."""

@@ -13,7 +13,7 @@ from a2ls._errors import BadInput
 from a2ls._statistics import Array, Interval, mean_estimate, normalised, with_best_as_one
 from a2ls.benchmark._benchmark import Grid
 from a2ls.space import MSE, OPERATORS, Loss, Operator
-from a2ls.studies import Method, TrialRecord, loss_label, loss_method
+from a2ls.studies import Method, TrialRecord, loss_method, method_label
 from a2ls.training import DEFAULT_AGENT, Curve, CurvePoint, is_baseline
 
 Measure = Literal["aulc", "last"]
@@ -35,7 +35,7 @@ class MethodRuns:
     @property
     def label(self) -> str:
         """What people know it by."""
-        return self.name if self.is_baseline else loss_label(self.loss)
+        return method_label(self.name, self.loss)
 
     @property
     def is_baseline(self) -> bool:

@@ -18,14 +18,14 @@ from a2ls.training import TrainConfig
 
 def ask(chosen: GridArguments, grid: Grid, command: str) -> BenchmarkFolder:
     """The folder with the grid to train, once it is known that its environments can be used."""
-    check_environments(grid.configs)
+    check_environments([method.job(config, 0).config for config in grid.configs for method in grid.methods])
     path = chosen.out or new_folder(command, *grid.environments[:3])
     return BenchmarkFolder.ask(path, grid, storage=chosen.storage)
 
 
 def check_environments(configs: Sequence[TrainConfig]) -> None:
-    """Refuse environments that cannot be used before anything is written."""
-    for config in configs:
+    """Refuse environments that cannot be used, and settings that do not suit them, before anything is written."""
+    for config in dict.fromkeys(configs):
         training.require_trainable(config)
 
 

@@ -54,6 +54,7 @@ class EarlyOptions:
     env: str = EnvironmentConfig.env
     agent: str = DEFAULT_AGENT
     baseline: str | None = None
+    loss: str | None = None
     config: Path | None = None
     resume: Path | None = None
     pixels: bool = False
@@ -234,11 +235,13 @@ def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, t
 
 
 def settings_options(configs: Sequence[TrainConfig]) -> str:
-    """What to type for settings that are the same in several environments: the nearest preset, and what differs."""
-    return min((_options_beside(configs, name) for name in get_args(PresetName)), key=len)
+    """What to type for settings that are the same in several environments: their preset, and what differs from it."""
+    named, known = {config.preset for config in configs}, get_args(PresetName)
+    likely = named if len(named) == 1 and named <= set(known) else known
+    return min((_options_beside(configs, name) for name in likely), key=len)
 
 
-def _options_beside(configs: Sequence[TrainConfig], name: PresetName) -> str:
+def _options_beside(configs: Sequence[TrainConfig], name: Any) -> str:
     given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
     for config in configs:
         base = to_mapping(preset(name, config.environment.env, config.algorithm))

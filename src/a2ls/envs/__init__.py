@@ -10,7 +10,14 @@ An environment that the agent cannot learn from is refused with `UnsuitableEnvir
 Importing this package is cheap: the simulators are loaded when one of their environments is made.
 """
 
-from a2ls.envs._config import PAPER_TASKS, EnvironmentConfig, UnsuitableEnvironment, paper_task, resolve_id
+from a2ls.envs._config import (
+    PAPER_TASKS,
+    EnvironmentConfig,
+    UnsuitableEnvironment,
+    dm_control_body,
+    paper_task,
+    resolve_id,
+)
 from a2ls.envs._make import Action, AgentEnv, Observation, make_env
 from a2ls.envs._pixels import COLOURS
 from a2ls.envs._rendering import prepare_rendering
@@ -26,6 +33,7 @@ __all__ = [
     "Flattener",
     "Observation",
     "UnsuitableEnvironment",
+    "dm_control_body",
     "make_env",
     "paper_task",
     "prepare_rendering",

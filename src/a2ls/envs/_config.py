@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 from dataclasses import dataclass
 
 import gymnasium
@@ -26,7 +27,7 @@ class EnvironmentConfig:
     """Which environment to learn in, and how the agent sees it."""
 
     env: str = "cheetah-run"
-    """A task of the paper (`cheetah-run`), a Gymnasium id (`Pendulum-v1`, `dm_control/cheetah-run-v0`), or
+    """A task of dm_control (`cheetah-run`), a Gymnasium id (`Pendulum-v1`, `dm_control/cheetah-run-v0`), or
     `module:id` for an environment that is registered when `module` is imported."""
 
     action_repeat: int = 4
@@ -65,6 +66,8 @@ class EnvironmentConfig:
 
 
 DM_CONTROL_NAMESPACE = "dm_control/"
+# What no short name of dm_control has: a version, a namespace or a module.
+_OTHER_NAME = re.compile(r"-v\d+$|[/:]")
 
 PAPER_TASKS: dict[str, str] = {
     "ball-in-cup-catch": "dm_control/ball_in_cup-catch-v0",
@@ -90,7 +93,7 @@ PAPER_TASKS: dict[str, str] = {
 
 
 def resolve_id(name: str) -> str:
-    """Return the Gymnasium id for `name`: a short name of `PAPER_TASKS`, a Gymnasium id or `module:id`.
+    """Return the Gymnasium id for `name`: a short name of a dm_control task, a Gymnasium id or `module:id`.
 
     Short names may be written as in the paper's tables (`Cheetah-Run`) or with underscores.
 
@@ -98,7 +101,7 @@ def resolve_id(name: str) -> str:
         UnsuitableEnvironment: If nothing of that name is registered; the message shows the nearest names.
     """
     task = paper_task(name)
-    return PAPER_TASKS[task] if task else find_spec(name).id
+    return PAPER_TASKS[task] if task else _other_dm_control_id(name) or find_spec(name).id
 
 
 def paper_task(name: str) -> str | None:
@@ -107,6 +110,24 @@ def paper_task(name: str) -> str | None:
     if short in PAPER_TASKS:
         return short
     return next((task for task, gymnasium_id in PAPER_TASKS.items() if gymnasium_id == name), None)
+
+
+def _other_dm_control_id(name: str) -> str | None:
+    """The id of a task of dm_control by its short name, such as `cartpole-balance`, which the paper has not."""
+    if _OTHER_NAME.search(name) or name in gymnasium.registry:
+        return None
+    _register_dm_control()
+    ids = (each for each in gymnasium.registry if each.startswith(DM_CONTROL_NAMESPACE))
+    short = {each.removeprefix(DM_CONTROL_NAMESPACE).rpartition("-v")[0].replace("_", "-"): each for each in ids}
+    return short.get(name.lower().replace("_", "-"))
+
+
+def dm_control_body(name: str) -> str | None:
+    """The body of a task of dm_control: `cartpole` of `cartpole-balance`. None for all other environments."""
+    gymnasium_id = PAPER_TASKS.get(paper_task(name) or "", name)
+    if gymnasium_id.startswith(DM_CONTROL_NAMESPACE):
+        return gymnasium_id.removeprefix(DM_CONTROL_NAMESPACE).partition("-")[0]
+    return None if _OTHER_NAME.search(name) else name.lower().partition("-")[0]
 
 
 def find_spec(gymnasium_id: str) -> EnvSpec:

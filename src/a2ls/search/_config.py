@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import optuna
+import tyro
 from optuna.pruners import BasePruner, NopPruner
 
 from a2ls._errors import BadInput, did_you_mean, nearest, require
@@ -137,6 +138,9 @@ class SearchConfig:
     baseline_seeds: int = 1
     """Seeds of each baseline, the search's own and the next ones."""
 
+    preset: tyro.conf.Suppress[str] = ""
+    """The preset that these settings come from, but for those that somebody has changed; empty if that is unknown."""
+
     def __post_init__(self) -> None:
         require(self, ("population_size", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
         require(self, ("seed",), lambda value: value >= 0, "not be negative")
@@ -182,27 +186,32 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str =
     if name not in get_args(SearchPresetName):
         raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
     training = preset(_TRAININGS.get(name, name), env, agent)  # type: ignore[arg-type]
+    usual = usual_baselines(training)
     if name.startswith("quick"):
         population_size, seeds = (6, 2) if name == "quick" else (4, 1)
         plain = (plain_baseline(agent),)
-        return SearchConfig(training, population_size=population_size, stages=2, baselines=plain, baseline_seeds=seeds)
-    usual = usual_baselines(training)
-    if name == "laptop":
-        return SearchConfig(training, population_size=20, stages=6, baselines=usual, baseline_seeds=2)
-    if name == "laptop-image":
-        return SearchConfig(training, population_size=12, stages=4, baselines=usual)
-    # The paper ran its stages until a budget of GPU hours was spent: seven at most (appendix D.10).
-    return SearchConfig(training, population_size=100, stages=7, repeats="retrain", baselines=usual)
+        config = SearchConfig(
+            training, population_size=population_size, stages=2, baselines=plain, baseline_seeds=seeds
+        )
+    elif name == "laptop":
+        config = SearchConfig(training, population_size=20, stages=6, baselines=usual, baseline_seeds=2)
+    elif name == "laptop-image":
+        config = SearchConfig(training, population_size=12, stages=4, baselines=usual)
+    else:
+        # The paper ran its stages until a budget of GPU hours was spent: seven at most (appendix D.10).
+        config = SearchConfig(training, population_size=100, stages=7, repeats="retrain", baselines=usual)
+    return replace(config, preset=name)
 
 
 def search_command(config: SearchConfig) -> str:
-    """What to type for a search with these settings: the nearest preset, and what differs from it."""
+    """What to type for a search with these settings: their preset, or else the nearest, and what differs from it."""
     env, agent = config.training.environment.env, config.training.algorithm
 
     def options(name: SearchPresetName) -> str:
         given = differences(to_mapping(config), to_mapping(search_preset(name, env, agent)))
         return " ".join((option_text("preset", name), *(option_text(key, value) for key, value, _ in given)))
 
-    nearest = min((options(name) for name in get_args(SearchPresetName)), key=len)
+    known = get_args(SearchPresetName)
+    nearest = min((options(name) for name in known if config.preset in (name, "")), key=len)
     chosen = "" if agent == DEFAULT_AGENT else f" {option_text('agent', agent)}"
     return f"a2ls search {option_text('env', env)}{chosen} {nearest}"

@@ -32,7 +32,7 @@ from a2ls.studies import (
     read_candidate,
     read_record,
 )
-from a2ls.training import to_mapping, versions, with_mapping
+from a2ls.training import differences, to_mapping, versions, with_mapping
 
 _KIND = "search"
 _SECONDS_SPENT = "seconds_spent"
@@ -226,7 +226,7 @@ def search(
     """
     if StudyFolder(out).config.exists():
         folder = SearchFolder.open(out)
-        if folder.config != config:
+        if any(differences(to_mapping(folder.config), to_mapping(config))):
             raise BadInput(f"{out} holds a search with other settings: choose another folder")
     else:
         folder = SearchFolder.create(out, config, budget)

@@ -24,6 +24,7 @@ from a2ls.space._elements import (
 )
 from a2ls.space._loss import Loss
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
+from a2ls.space._text import NO_PREDICTOR
 from a2ls.space._validity import ANY_HORIZON, MAX_HORIZON, InvalidLoss, space_size
 from a2ls.space._zoo import (
     BadLossFile,
@@ -42,6 +43,7 @@ __all__ = [
     "KINDS",
     "MAX_HORIZON",
     "MSE",
+    "NO_PREDICTOR",
     "OPERATORS",
     "PATTERNS",
     "SIMILARITIES",

@@ -27,6 +27,8 @@ class Loss:
         source: 3k+3 bits, in the order s, a, r at each step.
         target: 3k+3 bits in the same order.
         operator: How the prediction is compared with the target.
+        predictor: Whether a network predicts the target from the source. Without it the source itself is compared with
+            the target, as in CURL; no such loss is in the paper's search space.
 
     Example:
         >>> loss = Loss.parse("s0 a0 -> s1")
@@ -40,6 +42,7 @@ class Loss:
     source: tuple[bool, ...]
     target: tuple[bool, ...]
     operator: Operator = MSE
+    predictor: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", index(self.horizon))
@@ -55,9 +58,12 @@ class Loss:
     def problems(self, max_horizon: int = MAX_HORIZON) -> tuple[str, ...]:
         """Every reason why the loss cannot be trained, in words; none if it is valid.
 
-        The rules are the paper's: a state in the source, a target that is not empty, a horizon in range.
+        The rules are the paper's: a state in the source, a target that is not empty, a horizon in range. Without a
+        predictor, both sides must have the same width, too.
         """
-        return semantic_problems(self.horizon, self.source_elements, self.target_elements, max_horizon)
+        return semantic_problems(
+            self.horizon, self.source_elements, self.target_elements, max_horizon, predictor=self.predictor
+        )
 
     def is_valid(self, max_horizon: int = MAX_HORIZON) -> bool:
         """Whether the loss has no `problems()`."""
@@ -78,7 +84,17 @@ class Loss:
             [Element(element.kind, element.step - first) for element in side]
             for side in (self.source_elements, self.target_elements)
         )
-        return Loss.from_elements(source, target, operator=self.operator)
+        return Loss.from_elements(source, target, operator=self.operator, predictor=self.predictor)
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether every element of the target is in the source, too, so that it need only be handed on.
+
+        Something is left to learn where source and target are different views of a state: with random augmentations,
+        which images have, and vectors by default have not.
+        """
+        target = set(self.target_elements)
+        return bool(target) and target <= set(self.source_elements)
 
     @property
     def source_elements(self) -> tuple[Element, ...]:
@@ -111,7 +127,8 @@ class Loss:
         r"""Read a valid loss from text.
 
         Commas, spacing, upper case and repeated elements do not matter. `@k` gives a horizon longer than the
-        last element, `| operator` an operator other than mse. The paper's notation and LaTeX are read too.
+        last element, `| operator` an operator other than mse, `| no predictor` that source and target are compared
+        without one. The paper's notation and LaTeX are read too.
 
         Example:
             >>> print(Loss.parse("s1 a1 a2 a3 -> r0 r1 s2 s3"))
@@ -123,7 +140,7 @@ class Loss:
             InvalidLoss: With everything that is wrong with the text.
         """
         read = read_loss(text, max_horizon)
-        return cls.from_elements(read.source, read.target, read.horizon, read.operator)
+        return cls.from_elements(read.source, read.target, read.horizon, read.operator, predictor=read.predictor)
 
     def paper(self) -> str:
         """The paper's notation, `{s_t, a_t} -> {s_{t+1}}`; `parse` reads it back."""
@@ -134,7 +151,7 @@ class Loss:
         return latex_form(self._as_text())
 
     def _as_text(self) -> LossText:
-        return LossText(self.horizon, self.source_elements, self.target_elements, self.operator)
+        return LossText(self.horizon, self.source_elements, self.target_elements, self.operator, self.predictor)
 
     def __str__(self) -> str:
         return text_form(self._as_text())
@@ -151,6 +168,8 @@ class Loss:
         target: Iterable[Element],
         horizon: int | None = None,
         operator: Operator = MSE,
+        *,
+        predictor: bool = True,
     ) -> Loss:
         """The loss of these elements, by default with the shortest horizon that holds them."""
         source, target = set(source), set(target)
@@ -162,7 +181,7 @@ class Loss:
             raise ValueError(f"the horizon {horizon} is shorter than the last element, {last}")
         sequence = [Element.at(bit) for bit in range(_mask_length(horizon))]
         source_mask, target_mask = (tuple(element in side for element in sequence) for side in (source, target))
-        return cls(horizon, source_mask, target_mask, operator)
+        return cls(horizon, source_mask, target_mask, operator, predictor)
 
     def to_bits(self) -> tuple[str, str]:
         """The two masks as in the paper, such as `("110000", "000100")`."""
@@ -170,7 +189,7 @@ class Loss:
         return source, target
 
     @classmethod
-    def from_bits(cls, source_bits: str, target_bits: str, operator: Operator = MSE) -> Loss:
+    def from_bits(cls, source_bits: str, target_bits: str, operator: Operator = MSE, *, predictor: bool = True) -> Loss:
         """The loss of two masks written as 0 and 1; the horizon follows from their length."""
         length = len(source_bits)
         if length != len(target_bits) or length == 0 or length % len(KINDS):
@@ -182,27 +201,34 @@ class Loss:
         if strange:
             raise ValueError(f"bits are written as 0 and 1, got {', '.join(map(repr, strange))}")
         source, target = (tuple(bit == "1" for bit in bits) for bits in (source_bits, target_bits))
-        return cls(length // len(KINDS) - 1, source, target, operator)
+        return cls(length // len(KINDS) - 1, source, target, operator, predictor)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON, TOML and tables hold and a person can read."""
-        return {
+        """Plain values that JSON, TOML and tables hold and a person can read; `predictor` only where there is none."""
+        values: dict[str, Any] = {
             "horizon": self.horizon,
             "source": " ".join(map(str, self.source_elements)),
             "target": " ".join(map(str, self.target_elements)),
             "operator": str(self.operator),
         }
+        return values if self.predictor else values | {"predictor": False}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Loss:
         """The loss that `to_dict` wrote."""
-        if sorted(values) != sorted(_FIELDS):
+        if sorted(set(values) - {"predictor"}) != sorted(_FIELDS):
             raise ValueError(f"a loss has the fields {', '.join(_FIELDS)}, got {', '.join(values) or 'none'}")
         horizon = values["horizon"]
         if not isinstance(horizon, int):
             raise ValueError(f"the horizon of a loss is a whole number, got {horizon!r}")
         source, target, operator = (str(values[name]) for name in ("source", "target", "operator"))
-        return cls.from_elements(read_elements(source), read_elements(target), horizon, Operator.parse(operator))
+        return cls.from_elements(
+            read_elements(source),
+            read_elements(target),
+            horizon,
+            Operator.parse(operator),
+            predictor=bool(values.get("predictor", True)),
+        )
 
     def to_json(self) -> str:
         """One line of JSON."""

@@ -15,6 +15,7 @@ _TYPESETTING = re.compile(r"\$|\\(?:left|right)(?![a-z])|\\[,;! ]|\\(?=[{}])", r
 # A word is anything between spaces, commas and braces, but s_{t + 3} is one word.
 _WORD = re.compile(r"[^\s,{}]+_\{[^{}]*\}|[^\s,{}]+")
 _HORIZON = re.compile(r"@\s*([^\s|@]*)")
+NO_PREDICTOR = "no predictor"
 
 
 class LossText(NamedTuple):
@@ -24,6 +25,7 @@ class LossText(NamedTuple):
     source: tuple[Element, ...]
     target: tuple[Element, ...]
     operator: Operator
+    predictor: bool = True
 
 
 def has_arrow(text: str) -> bool:
@@ -51,17 +53,19 @@ def read_loss(text: str, max_horizon: int) -> LossText:
         reasons.append(f"there are {len(target_texts)} arrows where one is expected")
     tail = " ".join(target_texts)
     horizons = _HORIZON.findall(tail)
-    target_text, *operator_texts = _HORIZON.sub(" ", tail).split("|")
+    target_text, *suffixes = _HORIZON.sub(" ", tail).split("|")
+    operator_texts = [suffix for suffix in suffixes if " ".join(suffix.lower().split()) != NO_PREDICTOR]
 
     source = _read_elements(source_text, reasons)
     target = _read_elements(target_text, reasons)
     horizon = _read_horizon(horizons, (*source, *target), reasons)
     operator = _read_operator(operator_texts, reasons)
+    predictor = len(operator_texts) == len(suffixes)
     if has_arrow(text):  # without one it is unknown which elements are the source
-        reasons += semantic_problems(horizon, source, target, max_horizon)
+        reasons += semantic_problems(horizon, source, target, max_horizon, predictor=predictor)
     if reasons:
         raise InvalidLoss(text, tuple(reasons))
-    return LossText(horizon, source, target, operator)
+    return LossText(horizon, source, target, operator, predictor)
 
 
 def read_elements(text: str) -> tuple[Element, ...]:
@@ -115,7 +119,7 @@ def _read_operator(operator_texts: Sequence[str], reasons: list[str]) -> Operato
 
 
 def text_form(loss: LossText) -> str:
-    """`s0 a0 -> s1`, with `@k` and `| operator` only where they say something."""
+    """`s0 a0 -> s1`, with `@k`, `| operator` and `| no predictor` only where they say something."""
     # One join, so that an empty side leaves no stray space.
     return " ".join([*map(str, loss.source), "->", *map(str, loss.target)]) + _suffix(loss)
 
@@ -134,4 +138,5 @@ def latex_form(loss: LossText) -> str:
 
 def _suffix(loss: LossText) -> str:
     horizon = "" if loss.horizon == default_horizon((*loss.source, *loss.target)) else f" @{loss.horizon}"
-    return horizon + ("" if loss.operator == MSE else f" | {loss.operator}")
+    operator = "" if loss.operator == MSE else f" | {loss.operator}"
+    return horizon + operator + ("" if loss.predictor else f" | {NO_PREDICTOR}")

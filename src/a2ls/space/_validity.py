@@ -34,7 +34,7 @@ class InvalidLoss(BadInput):
 
 
 def semantic_problems(
-    horizon: int, source: Sequence[Element], target: Sequence[Element], max_horizon: int
+    horizon: int, source: Sequence[Element], target: Sequence[Element], max_horizon: int, *, predictor: bool = True
 ) -> tuple[str, ...]:
     """Every reason why a loss of these elements cannot be trained, in words; none if it can."""
     problems = []
@@ -44,6 +44,8 @@ def semantic_problems(
         problems.append("the target is empty, so there is nothing to predict")
     if not 1 <= horizon <= max_horizon:
         problems.append(f"the horizon {horizon} is outside 1..{max_horizon}")
+    if not predictor and sorted(element.kind for element in source) != sorted(element.kind for element in target):
+        problems.append("without a predictor both sides must have as many states, actions and rewards")
     return tuple(problems)
 
 

@@ -214,8 +214,13 @@ def _handmade() -> tuple[NamedLoss, ...]:
         _named("inverse-dynamics", "a0 s1 -> s0", "the state from the action taken and the next state"),
         _named("reward-prediction", "s0 a0 -> r0", "the reward from state and action"),
         _named("action-inference", "s0 s1 -> a0", "the action between two states"),
-        # Table 1 gives the similarity only. CURL and ATC are contrastive: their InfoNCE needs the negatives.
-        _named("curl", "s0 -> s0 | bilinear +neg", "CURL: two views of one state against those of others"),
+        # Table 1 gives the similarity only. CURL and ATC are contrastive: their InfoNCE needs the negatives. CURL has
+        # no predictor, in its own paper as in appendix B of this one: g(s) W g'(s).
+        _named(
+            "curl",
+            "s0 -> s0 | bilinear +neg | no predictor",
+            "CURL: two views of one state against those of others",
+        ),
         NamedLoss(
             "atc",
             _atc(_DEFAULT_ATC_HORIZON),
@@ -234,6 +239,11 @@ def _handmade() -> tuple[NamedLoss, ...]:
             "a2-winner",
             "s1 a1 a2 a3 -> r0 r1 s2 s3",
             "the paper's result on images, cheetah-run-image/stage5/3",
+        ),
+        _named(
+            "a2-winner-released",
+            "s0 a0 r0 a1 r1 a2 a3 r3 -> s1 s2 s3 s4",
+            "what the readme of the authors' code calls A2-winner; not the loss of the paper",
         ),
         _named(
             "a2-winner-v",

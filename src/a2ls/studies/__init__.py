@@ -5,13 +5,24 @@ A `StudyFolder` is one of either on disk. Each training is a trial of a study, w
 """
 
 from a2ls.studies._folder import StudyFolder, engine_for, open_study
-from a2ls.studies._grid import GridSource, Method, Run, baseline, loss_label, loss_method, method, stored_method
+from a2ls.studies._grid import (
+    GridSource,
+    Method,
+    Run,
+    baseline,
+    loss_label,
+    loss_method,
+    method,
+    method_label,
+    stored_method,
+)
 from a2ls.studies._trial_records import (
     Candidate,
     State,
     TrialRecord,
     TrialWriter,
     has_record,
+    label_of,
     read_candidate,
     read_record,
     running_trials,
@@ -29,9 +40,11 @@ __all__ = [
     "baseline",
     "engine_for",
     "has_record",
+    "label_of",
     "loss_label",
     "loss_method",
     "method",
+    "method_label",
     "open_study",
     "read_candidate",
     "read_record",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import optuna
 
 from a2ls.engine import Job
 from a2ls.space import ANY_HORIZON, Loss, names_of
-from a2ls.studies._trial_records import TrialWriter, has_record, record_identity, running_trials
+from a2ls.studies._trial_records import TrialWriter, has_record, marked, record_identity, running_trials
 from a2ls.training import (
     DEFAULT_AGENT,
     NO_LOSS,
@@ -20,34 +21,67 @@ from a2ls.training import (
     baseline_names,
     is_baseline,
     parse_loss,
+    parse_settings,
     plain_baseline,
     require_baseline,
+    settings_text,
+    split_method,
     with_baseline,
+    with_settings,
 )
+
+# What all methods of a benchmark have in common, since their scores are compared.
+_SHARED = "all methods of a benchmark have the same"
+_NOT_OF_A_METHOD = {
+    **dict.fromkeys(("env", "steps", "evaluations", "evaluation_episodes", "algorithm"), _SHARED),
+    "preset": "it stands for all settings",
+}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A loss, or a baseline, that can be trained with any configuration and seed."""
+    """A loss, or a baseline, that can be trained with any configuration and seed; it may have settings of its own."""
 
     name: str
-    """The name of a baseline, or the text form of a loss: what it is known by in a storage."""
+    """What it is known by in a storage: the name of a baseline, or the text form of a loss, and its settings behind
+    it, as in `sac: actor_encoder=shared`."""
     loss: Loss | None
+    settings: tuple[tuple[str, Any], ...] = ()
+    """What it has otherwise than the configuration: names and values."""
 
     @property
     def label(self) -> str:
         """The shortest name that people know it by."""
-        return self.name if self.loss is None or is_baseline(self.name) else loss_label(self.loss)
+        return method_label(self.name, self.loss)
 
     def job(self, config: TrainConfig, seed: int) -> TrainJob:
         """The training of this method.
 
         Raises:
-            BadInput: If it is a baseline that is not for the observations of the configuration.
+            BadInput: If a baseline, or its own settings, are not for the observations of the configuration.
         """
         if is_baseline(self.name):
-            config = with_baseline(config, require_baseline(self.name))
-        return TrainJob(config, self.loss, seed)
+            config = with_baseline(config, require_baseline(split_method(self.name)[0]))
+        return TrainJob(with_settings(config, dict(self.settings)), self.loss, seed)
+
+    def with_settings(self, text: str, algorithm: str = DEFAULT_AGENT) -> Method:
+        """The method with settings of its own, `name=value, name=value`; none if the text is empty.
+
+        Raises:
+            BadInput: If a setting is unknown, cannot be one of a method, or has a wrong value.
+        """
+        if not text:
+            return self
+        values = parse_settings(text, TrainConfig().with_agent(algorithm), _NOT_OF_A_METHOD)
+        return Method(f"{self.name}: {settings_text(values)}", self.loss, tuple(values.items()))
+
+
+def method_label(name: str, loss: Loss | None) -> str:
+    """What people know a method by: its name if it is a baseline, or else its loss, and settings of its own."""
+    if loss is None or is_baseline(name):
+        return name
+    settings = split_method(name)[1]
+    return f"{loss_label(loss)}: {settings}" if settings else loss_label(loss)
 
 
 def baseline(name: str) -> Method:
@@ -60,9 +94,17 @@ def baseline(name: str) -> Method:
 
 
 def method(text: str, algorithm: str = DEFAULT_AGENT) -> Method:
-    """The loss of this name, text form or file, for an agent; `none` is the plain agent."""
-    loss = parse_loss(text)
-    return baseline(plain_baseline(algorithm)) if loss is None else loss_method(loss, algorithm)
+    """The baseline, or the loss by name, text form or file, for an agent; `none` is the plain agent.
+
+    Settings of its own stand behind it: `a2-winner: encoder_layers=4, predictor=released`.
+    """
+    base, settings = split_method(text)
+    if is_baseline(base):
+        found = baseline(base)
+    else:
+        loss = parse_loss(base)
+        found = baseline(plain_baseline(algorithm)) if loss is None else loss_method(loss, algorithm)
+    return found.with_settings(settings, algorithm)
 
 
 def loss_method(loss: Loss, algorithm: str = DEFAULT_AGENT) -> Method:
@@ -77,14 +119,16 @@ def loss_method(loss: Loss, algorithm: str = DEFAULT_AGENT) -> Method:
 
 def stored_method(name: str, algorithm: str = DEFAULT_AGENT) -> Method:
     """The method that is known by this name in a storage."""
-    return baseline(name) if is_baseline(name) else loss_method(Loss.parse(name, ANY_HORIZON), algorithm)
+    base, settings = split_method(name)
+    found = baseline(base) if is_baseline(base) else loss_method(Loss.parse(base, ANY_HORIZON), algorithm)
+    return found.with_settings(settings, algorithm)
 
 
 def loss_label(loss: Loss | None) -> str:
-    """A loss by its shortest name in the zoo, or in text form; `none` for no loss."""
+    """A loss by its shortest name in the zoo, or in text form, marked if it is degenerate; `none` for no loss."""
     if loss is None:
         return NO_LOSS
-    return min(names_of(loss), key=len, default=str(loss))
+    return marked(min(names_of(loss), key=len, default=str(loss)), loss)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from a2ls.engine import JobKey
 from a2ls.space import ANY_HORIZON, Loss
-from a2ls.training import NO_LOSS, Curve, CurvePoint, TrainJob, is_baseline, loss_text
+from a2ls.training import NO_LOSS, Curve, CurvePoint, TrainJob, baseline_loss, is_baseline, loss_text, split_method
 
 State = Literal["running", "finished", "pruned", "failed"]
 
@@ -56,6 +56,11 @@ class TrialRecord:
         """Whether it is one of the agents to compare with."""
         return is_baseline(self.label)
 
+    @property
+    def marked_label(self) -> str:
+        """The label for people, which says if the loss is degenerate."""
+        return self.label if self.is_baseline or self.loss is None else marked(self.label, self.loss)
+
 
 @dataclass(frozen=True)
 class Candidate(TrialRecord):
@@ -69,6 +74,11 @@ class Candidate(TrialRecord):
     """Numbers of the candidates it was bred from."""
     repeat_of: int | None
     """The candidate whose result it took over, having the same loss."""
+
+
+def marked(text: str, loss: Loss) -> str:
+    """A text about a loss, with a mark if the loss is degenerate."""
+    return f"{text} (degenerate)" if loss.is_degenerate else text
 
 
 def read_record(trial: FrozenTrial) -> TrialRecord:
@@ -101,8 +111,19 @@ def record_identity(trial: BaseTrial) -> tuple[str, str, int]:
 
 def _label(attributes: Mapping[str, Any]) -> str:
     """Stored only where it is not the text form of the loss."""
-    label: str = attributes.get(_LABEL, attributes[_LOSS])
-    return label
+    label = attributes.get(_LABEL)
+    return attributes[_LOSS] if label is None else label_of(label, attributes[_LOSS])
+
+
+def label_of(label: str, loss: str) -> str:
+    """The label of a training that is stored with the text form of its loss, or `none`.
+
+    What a baseline's name meant may have changed: up to 0.2 the loss of `curl` had a predictor. Such a training is not
+    one of today's baseline, but one of the loss that it has.
+    """
+    base = split_method(label)[0]
+    own = baseline_loss(base) if is_baseline(base) else None
+    return label if own is None or loss_text(own) == loss else loss
 
 
 def _curve_to_attribute(curve: Curve) -> list[list[Any]]:

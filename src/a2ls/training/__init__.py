@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING
 from a2ls._lazy import imported_when_used
 from a2ls.training._config import DEFAULT_AGENT, TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
-from a2ls.training._job import (
-    NO_LOSS,
-    TrainJob,
-    differences,
-    loss_text,
-    option_text,
-    parse_loss,
-    read_job,
-    to_mapping,
-    with_mapping,
-)
+from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
 from a2ls.training._presets import (
     DEFAULT_PRESET,
     PresetName,
@@ -47,6 +37,16 @@ from a2ls.training._run_folder import (
     write_whole,
 )
 from a2ls.training._seeds import derived_seed
+from a2ls.training._settings import (
+    differences,
+    option_text,
+    parse_settings,
+    settings_text,
+    split_method,
+    to_mapping,
+    with_mapping,
+    with_settings,
+)
 from a2ls.training._video import VideoFormat
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ __all__ = [
     "loss_text",
     "option_text",
     "parse_loss",
+    "parse_settings",
     "plain_baseline",
     "prepare_process",
     "preset",
@@ -119,11 +120,14 @@ __all__ = [
     "require_baseline",
     "require_trainable",
     "run_in_folder",
+    "settings_text",
+    "split_method",
     "to_mapping",
     "train",
     "usual_baselines",
     "versions",
     "with_baseline",
     "with_mapping",
+    "with_settings",
     "write_whole",
 ]

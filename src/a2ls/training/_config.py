@@ -53,6 +53,9 @@ class TrainConfig:
     device: str = "cpu"
     """Where the networks are: cpu, cuda, cuda:1 or mps."""
 
+    preset: tyro.conf.Suppress[str] = ""
+    """The preset that these settings come from, but for those that somebody has changed; empty if that is unknown."""
+
     compiled: bool = True
     """Whether updates from vectors on a CPU are recorded and played in compiled code, which is faster. Otherwise
     PyTorch runs them, and all results are the same but for rounding."""

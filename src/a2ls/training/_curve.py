@@ -42,6 +42,10 @@ class Curve:
         """The curve with one more evaluation at its end."""
         return Curve((*self.points, point))
 
+    def until(self, step: int) -> Curve:
+        """The curve of a training that had ended after so many steps."""
+        return Curve(tuple(point for point in self.points if point.step <= step))
+
     def to_csv(self) -> str:
         """CSV with the columns step, score and returns (separated by spaces); `from_csv` restores it bit for bit."""
         text = io.StringIO()

@@ -8,15 +8,28 @@ from typing import Any, Literal, get_args
 
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls.agents import Baseline, agent_spec, agent_specs
-from a2ls.envs import EnvironmentConfig, paper_task
+from a2ls.envs import EnvironmentConfig, dm_control_body, paper_task
 from a2ls.space import Loss, named_loss
 from a2ls.training._config import DEFAULT_AGENT, TrainConfig
+from a2ls.training._settings import differences, split_method, to_mapping, with_mapping
 
-PresetName = Literal["fast", "paper-vector", "fast-image", "paper-image-search", "paper-image"]
+PresetName = Literal[
+    "fast",
+    "paper-vector",
+    "paper-vector-table",
+    "released-vector",
+    "fast-image",
+    "paper-image-search",
+    "paper-image",
+]
 
 DEFAULT_PRESET: PresetName = "fast"
 
 _CHEETAH = "cheetah-run"
+# Those that the paper's table of vector scores has after a million steps.
+_DIFFICULT = frozenset(
+    {"quadruped-run", "hopper-hop", "pendulum-swingup", "humanoid-stand", "humanoid-walk", "humanoid-run"}
+)
 _IMAGE_SUFFIX = "-image"
 _FAST_IMAGE_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 2_000
 
@@ -38,6 +51,16 @@ def _quick(env: str) -> Settings:
 def _paper_vector(env: str) -> Settings:
     """The paper's table of vector hyper-parameters, with the lengths of its search (appendix D.5)."""
     return {"environment": EnvironmentConfig(env=env), "steps": 500_000 if paper_task(env) == _CHEETAH else 1_500_000}
+
+
+def _paper_vector_table(env: str) -> Settings:
+    """As `paper-vector`, with the lengths of the table of scores: 100,000 steps, or a million for difficult tasks."""
+    return _paper_vector(env) | {"steps": 1_000_000 if paper_task(env) in _DIFFICULT else 100_000, "evaluations": 10}
+
+
+def _released_vector(env: str) -> Settings:
+    """As `paper-vector`, but all that the authors' published code has otherwise; the rest is in the agent's."""
+    return _paper_vector(env) | {"environment": EnvironmentConfig(env=env, action_repeat=_image_action_repeat(env))}
 
 
 def _fast_image(env: str) -> Settings:
@@ -74,13 +97,14 @@ def _images(env: str, **settings: Any) -> EnvironmentConfig:
 
 def _image_action_repeat(env: str) -> int:
     """Of the paper, for all tasks with the same body."""
-    body = (paper_task(env) or "").partition("-")[0]
-    return {"cartpole": 8, "walker": 2, "finger": 2}.get(body, 4)
+    return {"cartpole": 8, "walker": 2, "finger": 2}.get(dm_control_body(env) or "", 4)
 
 
 _PRESETS: dict[str, Callable[[str], Settings]] = {
     "fast": _fast,
     "paper-vector": _paper_vector,
+    "paper-vector-table": _paper_vector_table,
+    "released-vector": _released_vector,
     "fast-image": _fast_image,
     "paper-image-search": _paper_image_search,
     "paper-image": _paper_image,
@@ -103,20 +127,42 @@ def preset(
     if name not in _PRESETS:
         raise BadInput(f"there is no preset {name!r}; allowed are {', '.join(_PRESETS)}")
     settings = agent_spec(agent).settings(name, paper_task(env))
-    return TrainConfig(algorithm=agent, agent=settings, **_PRESETS[name](env))
+    return TrainConfig(algorithm=agent, agent=settings, preset=name, **_PRESETS[name](env))
 
 
 def in_environment(config: TrainConfig, env: str) -> TrainConfig:
-    """The configuration in another environment.
+    """The configuration in another environment: what comes from its preset is what the preset says there.
 
-    For images the paper's action repeat depends on the task: where the configuration has that of its own, it gets that
-    of the other.
+    What differs from the preset is taken to be somebody's wish, and stays. Configurations of version 0.2 and earlier do
+    not say their preset: it is the one that they differ least from.
     """
-    before = config.environment
-    environment = replace(before, env=env)
-    if before.pixels and before.action_repeat == _image_action_repeat(before.env):
-        environment = replace(environment, action_repeat=_image_action_repeat(env))
-    return replace(config, environment=environment)
+    name = config.preset or _nearest_preset(config)
+    before, after = (
+        to_mapping(preset(name, each, config.algorithm))  # type: ignore[arg-type]
+        for each in (config.environment.env, env)
+    )
+    merged = _merged(to_mapping(config), before, after)
+    merged["environment"]["env"] = env
+    return with_mapping(config, merged)
+
+
+def _merged(own: Settings, before: Settings, after: Settings) -> Settings:
+    """The values of `after` wherever one's own are those of `before`."""
+    return {
+        name: _merged(value, before[name], after[name])
+        if isinstance(value, dict)
+        else (after if value == before[name] else own)[name]
+        for name, value in own.items()
+    }
+
+
+def _nearest_preset(config: TrainConfig) -> str:
+    env, own = config.environment.env, to_mapping(config)
+
+    def distance(name: str) -> int:
+        return len([*differences(own, to_mapping(preset(name, env, config.algorithm)))])  # type: ignore[arg-type]
+
+    return min(_PRESETS, key=distance)
 
 
 def preset_for(name: str, *, pixels: bool, allowed: tuple[str, ...] = get_args(PresetName)) -> str:
@@ -159,8 +205,8 @@ def usual_baselines(config: TrainConfig) -> tuple[str, ...]:
 
 
 def is_baseline(name: str) -> bool:
-    """Whether an agent has a baseline of this name."""
-    return name in baseline_names()
+    """Whether an agent has a baseline of this name, which may have settings of its own behind it."""
+    return split_method(name)[0] in baseline_names()
 
 
 def require_baseline(name: str) -> str:

@@ -91,6 +91,7 @@ def run_in_folder(
     on_step: Callable[[Training], None] = lambda _: None,
     on_evaluation: Callable[[CurvePoint], None] = lambda _: None,
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
+    keep_checkpoints: bool = False,
     video: VideoFormat | None = None,
 ) -> Result:
     """Train what the folder says, from its last checkpoint if there is one, to the end.
@@ -104,6 +105,7 @@ def run_in_folder(
         on_step: Called after each agent step.
         on_evaluation: Called with each new point of the curve.
         checkpoint_seconds: How much time a kill may cost; checkpoints are written between episodes.
+        keep_checkpoints: Whether to keep one of every evaluation, to look at what was trained until then.
         video: In which format to record an episode of the trained agent; None for no video.
 
     Raises:
@@ -120,7 +122,7 @@ def run_in_folder(
             # Points after the checkpoint are found again, and are the same.
             folder.write_curve(training.curve)
             on_start(training)
-            ended = _to_the_end(run, training, folder, on_step, on_evaluation)
+            ended = _to_the_end(run, training, folder, on_step, on_evaluation, keep_checkpoints=keep_checkpoints)
         if video is not None:
             seed = seeds.derived_seed(job.seed, seeds.VIDEO)
             record_video(training.policy, job.config.environment, seed, folder.path / f"video.{video}")
@@ -135,6 +137,8 @@ def _to_the_end(
     folder: RunFolder,
     on_step: Callable[[Training], None],
     on_evaluation: Callable[[CurvePoint], None],
+    *,
+    keep_checkpoints: bool,
 ) -> Result:
     """Train what is left, and keep the metrics, the curve, the trained agent and the result in the folder."""
     writer = SummaryWriter(str(folder.tensorboard), purge_step=training.step)
@@ -147,6 +151,8 @@ def _to_the_end(
 
     def evaluated(point: CurvePoint) -> None:
         folder.write_curve(training.curve)
+        if keep_checkpoints:
+            folder.kept_checkpoint(point.step).save(training, run.seconds)
         writer.add_scalar("evaluation/score", point.score, point.step)
         on_evaluation(point)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from a2ls._errors import BadInput
+from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve
 from a2ls.training._job import TrainJob, read_job
 
@@ -59,6 +60,7 @@ class RunFolder:
         self.config = path / "config.toml"
         self.curve = path / "curve.csv"
         self.checkpoint = Checkpoint(path / "checkpoint.pt")
+        self.checkpoints = path / "checkpoints"
         self.result = path / "result.json"
         self.tensorboard = path / "tensorboard"
 
@@ -85,7 +87,16 @@ class RunFolder:
     @cached_property
     def job(self) -> TrainJob:
         """What is trained here; read once, since it never changes."""
-        return read_job(self.config)
+        # Not from the usual preset: a run of an earlier version does not say where its settings come from.
+        return read_job(self.config, TrainJob(TrainConfig(), None, 0))
+
+    def kept_checkpoint(self, step: int) -> Checkpoint:
+        """That of the evaluation after so many steps, which is there if the training was told to keep them."""
+        return Checkpoint(self.checkpoints / f"{step}.pt")
+
+    def kept_checkpoints(self) -> list[Path]:
+        """The files of all evaluations that were kept, in the order of their steps."""
+        return sorted(self.checkpoints.glob("[0-9]*.pt"), key=lambda file: int(file.stem))
 
     def read_curve(self) -> Curve:
         """The evaluations so far."""
@@ -127,7 +138,7 @@ class Checkpoint:
         return time.monotonic() - self._last > max(every, self._cost / _MOST_TIME_SAVING)
 
     def save(self, training: Training, seconds: float) -> None:
-        """Replace the checkpoint; `training` must be between two episodes, or at its end.
+        """Replace the checkpoint. To go on from it, `training` must be between two episodes, or at its end.
 
         Args:
             training: What to save.
@@ -136,6 +147,7 @@ class Checkpoint:
         import torch  # noqa: PLC0415 (slow to import, and many who ask for this class only want to know of the file)
 
         start = time.monotonic()
+        self.path.parent.mkdir(exist_ok=True)
         state = {"training": training.state_dict(), "seconds": seconds}
         write_whole(self.path, lambda file: torch.save(state, file))
         self._last = time.monotonic()

@@ -161,7 +161,7 @@ class Training:
         self.updates = 0
         self.updates_without_sequences = 0
         """Updates that left out the auxiliary loss because no episode was long enough for it."""
-        self._needs = None if loss is None else SequenceNeeds(loss)
+        self._needs = SequenceNeeds(loss) if loss is not None and config.agent.samples_sequences else None
         self._exploration = np.random.default_rng(seeds.derived_seed(seed, seeds.EXPLORATION))
         self._sampling = np.random.default_rng(seeds.derived_seed(seed, seeds.REPLAY))
         self._metrics: Metrics = {}

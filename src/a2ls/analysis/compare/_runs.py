@@ -17,7 +17,7 @@ from a2ls.analysis._dataset import Dataset
 from a2ls.benchmark import MethodRuns, method_runs
 from a2ls.envs import paper_task
 from a2ls.space import Loss
-from a2ls.studies import TrialRecord, loss_label, method
+from a2ls.studies import TrialRecord, method, method_label
 from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
 
 _SHORT = 18
@@ -191,7 +191,7 @@ def _with_shorts(methods: Iterable[tuple[str, Loss | None, Mapping[str, MethodRu
     compared: list[ComparedMethod] = []
     numbers = 0
     for name, loss, runs in methods:
-        label = name if is_baseline(name) else loss_label(loss)
+        label = method_label(name, loss)
         numbers += len(label) > _SHORT
         short = f"#{numbers}" if len(label) > _SHORT else label
         compared.append(ComparedMethod(name, label, short, loss, runs))

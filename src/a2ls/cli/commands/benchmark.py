@@ -26,6 +26,10 @@ class _Methods:
     """An agent to compare with: sac, sac-identity, curl or rad, and with --pixels sac, sac-no-aug, curl, rad or drq.
     All others are compared with the first."""
 
+    method: Annotated[Several, tyro.conf.arg(metavar="METHOD")] = ()
+    """A loss or a baseline with settings of its own: "a2-winner: encoder_layers=4, predictor=released". Any setting may
+    be given but those that all have in common, such as env and steps."""
+
 
 @dataclass(frozen=True)
 class Arguments(GridArguments, _Methods):
@@ -38,6 +42,7 @@ class Arguments(GridArguments, _Methods):
         a2ls benchmark --loss a2-winner "s0 a0 -> s1" --baseline sac curl --env cheetah-run walker-run --out runs/mine
         a2ls benchmark --loss runs/my-search/winner.json --baseline sac --env hopper-hop --steps 100000
         a2ls benchmark --loss spr --env cheetah-run walker-run --out runs/mine
+        a2ls benchmark --method a2-winner "a2-winner: actor_encoder=shared" --env cheetah-run --seeds 6
         a2ls benchmark --resume runs/mine
     """
 
@@ -52,7 +57,7 @@ def run(arguments: Sequence[str]) -> None:
     else:
         methods = (
             *map(baseline, flat(chosen.baseline)),
-            *(method(text, configs[0].algorithm) for text in flat(chosen.loss)),
+            *(method(text, configs[0].algorithm) for text in (*flat(chosen.loss), *flat(chosen.method))),
         )
         folder = ask(chosen, Grid(methods, configs, chosen.all_seeds), "benchmark")
     train_grid(folder, chosen.workers, resume_command("benchmark", folder.path))

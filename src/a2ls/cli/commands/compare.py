@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +54,7 @@ class Arguments:
         a2ls compare runs/my-benchmark runs/other-seeds --measure last --reference curl
         a2ls compare runs/my-search/validation --html comparison.html
         a2ls compare runs/my-benchmark --env cheetah-run --scale none --csv numbers.csv
+        a2ls compare runs/my-benchmark --measure last --until 100000
 
     The page that --html writes has the performance profiles and the learning curves, too. With --measure last, the
     paper's scores stand beside those of the same task, observations, steps and action repeat.
@@ -75,6 +76,10 @@ class Arguments:
 
     env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
     """Compare in these environments alone; if not given, in those that keep the most methods and environments."""
+
+    until: int | None = None
+    """Compare as if all trainings had ended after so many steps, at which they must have been evaluated: 100000 gives
+    the paper's first table of images beside its second."""
 
     resamples: int = RESAMPLES
     """How often runs are drawn again for the intervals. They are the same each time."""
@@ -114,8 +119,11 @@ def _compared(chosen: Arguments) -> Comparison:
     columns = (TextColumn("intervals"), BarColumn(), MofNCompleteColumn(), TextColumn("methods"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("intervals", total=None)
-        return compare(
-            read_datasets(chosen.folders),
+        datasets = read_datasets(chosen.folders)
+        if chosen.until is not None:
+            datasets = [dataset.until(chosen.until) for dataset in datasets]
+        comparison = compare(
+            datasets,
             measure=chosen.measure,
             reference=chosen.reference,
             scale=chosen.scale,
@@ -123,6 +131,9 @@ def _compared(chosen: Arguments) -> Comparison:
             resamples=chosen.resamples,
             on_progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
+    if chosen.until is None:
+        return comparison
+    return replace(comparison, notes=(f"All trainings count until step {chosen.until:,} alone.", *comparison.notes))
 
 
 def _print(console: Console, comparison: Comparison, notes: Sequence[str], *, hint: bool) -> None:

@@ -32,18 +32,21 @@ class Arguments:
 
         a2ls landscape runs/with-a-loss runs/with-none
         a2ls landscape runs/with-a-loss --resolution 51 --extent 0.5 --csv grid.csv
-        a2ls landscape runs/with-a-loss runs/with-none --checkpoint 250k.pt 500k.pt checkpoint.pt
+        a2ls landscape runs/with-a-loss runs/with-none --kept
 
-    A run keeps its last checkpoint only. To see how the landscape changes while it trains, copy its checkpoint.pt now
-    and then, and name the copies as in the last line.
+    A run keeps its last checkpoint. To see how the landscape changes while it trains, train with
+    --keep-checkpoints, and draw it as in the last line; --checkpoint draws some of them.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders that `a2ls train` wrote."""
 
     checkpoint: tuple[Path, ...] = ()
-    """Copies of the checkpoint.pt of the runs, to draw one landscape for each instead of the last one. They are looked
-    for in every run's folder; with one run also elsewhere."""
+    """Checkpoints of the runs, such as checkpoints/250000.pt, to draw one landscape for each instead of the last one.
+    They are looked for in every run's folder; with one run also elsewhere."""
+
+    kept: bool = False
+    """Draw a landscape for every checkpoint that `a2ls train --keep-checkpoints` has kept of the runs."""
 
     settings: LandscapeSettings = field(default_factory=LandscapeSettings)
 
@@ -72,12 +75,14 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls landscape", arguments)
     require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
-    sources = _sources(chosen.runs, chosen.checkpoint)
+    if chosen.kept and chosen.checkpoint:
+        raise BadInput("--kept draws all checkpoints, --checkpoint some: give one of them")
+    sources = _sources(chosen.runs, chosen.checkpoint, kept=chosen.kept)
     for file in filter(None, (chosen.out, chosen.csv)):
         require_writable(file)
     prepare_process(chosen.threads)
     landscapes = _compute(sources, chosen.settings)
-    columns = len(chosen.checkpoint) or DEFAULT_COLUMNS
+    columns = len(sources) // len(chosen.runs) if chosen.kept else len(chosen.checkpoint) or DEFAULT_COLUMNS
     page = landscape_page(landscapes, chosen.settings, chosen.scale, min(columns, DEFAULT_COLUMNS))
     write_text(chosen.out, page)
     if chosen.csv is not None:
@@ -88,7 +93,7 @@ def run(arguments: Sequence[str]) -> None:
         say(console, f"written: {file}")
 
 
-def _sources(runs: Sequence[Path], checkpoints: Sequence[Path]) -> list[_Source]:
+def _sources(runs: Sequence[Path], checkpoints: Sequence[Path], *, kept: bool = False) -> list[_Source]:
     if not runs:
         raise BadInput("no run is given; name folders that `a2ls train` wrote, such as runs/*")
     for path in runs:
@@ -96,6 +101,12 @@ def _sources(runs: Sequence[Path], checkpoints: Sequence[Path]) -> list[_Source]
             raise BadInput(f"{path} is a file; name the folder of its run, and the file with --checkpoint")
     sources = []
     for folder in map(RunFolder.open, runs):
+        if kept:
+            own = folder.kept_checkpoints()
+            if not own:
+                raise BadInput(f"{folder.path} has kept no checkpoints: train it with --keep-checkpoints")
+            sources += [_Source(folder, file) for file in own]
+            continue
         names = checkpoints or [Path(folder.checkpoint.path.name)]
         for name in names:
             inside = folder.path / name

@@ -17,6 +17,7 @@ from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
 from a2ls.cli.views.curves import LabelledCurve, curves_table
 from a2ls.cli.views.text import resume_command, says_how_to_go_on
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
+from a2ls.studies import method
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
     DEFAULT_PRESET,
@@ -27,6 +28,7 @@ from a2ls.training import (
     TrainJob,
     VideoFormat,
     baseline_loss,
+    is_baseline,
     loss_text,
     parse_loss,
     preset,
@@ -87,6 +89,9 @@ class Arguments:
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS
     """Seconds between two checkpoints, which are written between episodes: what a kill may cost."""
 
+    keep_checkpoints: bool = False
+    """Keep a checkpoint of every evaluation in the folder, for `a2ls landscape --kept`."""
+
     threads: int = 1
     """Threads of the one training; several trainings at once are faster with one each."""
 
@@ -99,7 +104,8 @@ def run(arguments: Sequence[str]) -> None:
     require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
     require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
     if chosen.resume is not None:
-        refuse_settings(chosen, _allowed_with_resume(chosen), "run", "--video", "--checkpoint-seconds", "--threads")
+        others = ("--video", "--checkpoint-seconds", "--keep-checkpoints", "--threads")
+        refuse_settings(chosen, _allowed_with_resume(chosen), "run", *others)
         folder = RunFolder.open(chosen.resume)
     else:
         job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
@@ -115,7 +121,12 @@ def run(arguments: Sequence[str]) -> None:
         _compile_updates()
     training.prepare_process(chosen.threads)  # When all is loaded that it lets the garbage collector pass over.
     video = chosen.video_format if chosen.video else None
-    train_in_view(folder, checkpoint_seconds=chosen.checkpoint_seconds, video=video)
+    train_in_view(
+        folder,
+        checkpoint_seconds=chosen.checkpoint_seconds,
+        keep_checkpoints=chosen.keep_checkpoints,
+        video=video,
+    )
 
 
 def _compile_updates() -> None:
@@ -132,6 +143,7 @@ def _allowed_with_resume(chosen: Arguments) -> Arguments:
         video=chosen.video,
         video_format=chosen.video_format,
         checkpoint_seconds=chosen.checkpoint_seconds,
+        keep_checkpoints=chosen.keep_checkpoints,
         threads=chosen.threads,
     )
 
@@ -140,6 +152,7 @@ def train_in_view(
     folder: RunFolder,
     *,
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
+    keep_checkpoints: bool = False,
     video: VideoFormat | None = None,
 ) -> None:
     """Train what the folder says, with progress and a summary."""
@@ -154,6 +167,7 @@ def train_in_view(
                 on_step=view.on_step,
                 on_evaluation=view.on_evaluation,
                 checkpoint_seconds=checkpoint_seconds,
+                keep_checkpoints=keep_checkpoints,
                 video=video,
             )
     except training.Diverged as error:
@@ -173,7 +187,18 @@ def _base_job(arguments: Sequence[str]) -> TrainJob:
     job = TrainJob(preset(name, early.env, early.agent), None, 0)
     if early.config is not None:
         job = read_job(early.config, base=job)
-    if early.baseline is not None:
-        loss = baseline_loss(early.baseline) or job.loss
-        job = replace(job, config=with_baseline(job.config, early.baseline), loss=loss)
+    name = early.baseline or _baseline_of(early.loss, early.agent)
+    if name is not None:
+        job = replace(job, config=with_baseline(job.config, name), loss=baseline_loss(name) or job.loss)
     return job
+
+
+def _baseline_of(loss: str | None, algorithm: str) -> str | None:
+    """The baseline whose loss it is, which has settings of its own, too: `--loss curl` is `--baseline curl`."""
+    if loss is None:
+        return None
+    try:
+        name = method(loss, algorithm).name
+    except BadInput:
+        return None  # It is refused later, when all options are known.
+    return name if is_baseline(name) and baseline_loss(name) is not None else None

@@ -138,7 +138,7 @@ def _add_baseline(table: Table, result: MethodRuns, candidates: Sequence[Candida
 
 
 def _loss_and_history(candidate: Candidate, candidates: Sequence[Candidate]) -> Text:
-    text = Text(candidate.label)
+    text = Text(candidate.marked_label)
     names = () if candidate.loss is None else names_of(candidate.loss)
     if names:
         text.append(f"  ({min(names, key=len)})", style="green")

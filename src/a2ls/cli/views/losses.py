@@ -15,10 +15,25 @@ from rich.text import Text
 
 from a2ls._formatting import count_of
 from a2ls.cli.views.text import titled_table
-from a2ls.space import KINDS, MAX_HORIZON, Element, Loss, NamedLoss, UnknownLoss, names_of, patterns_of, zoo
+from a2ls.space import (
+    KINDS,
+    MAX_HORIZON,
+    NO_PREDICTOR,
+    Element,
+    Loss,
+    NamedLoss,
+    UnknownLoss,
+    names_of,
+    patterns_of,
+    zoo,
+)
 
 _SELECTED = Text("■", style="bold green")
 _UNSELECTED = Text("·", style="dim")
+_DEGENERATE = Text(
+    "yes: the whole target is in the source, so that only different views (augmentations) leave anything to learn",
+    style="yellow",
+)
 _KIND_NAMES = {"s": "state", "a": "action", "r": "reward"}
 # atc-1 … atc-10 and spr-1 … spr-10: the lines of atc and spr tell of them.
 _ONE_OF_A_FAMILY = re.compile(r"(?:atc|spr)-\d+")
@@ -35,7 +50,7 @@ def losses_table() -> Table:
         if not _is_published(entry) and not _ONE_OF_A_FAMILY.fullmatch(entry.name):
             loss = entry.loss
             elements = str(Loss(loss.horizon, loss.source, loss.target))  # the operator has a column of its own
-            table.add_row(entry.name, _two_lines(elements, entry.about), str(loss.operator), str(loss.horizon))
+            table.add_row(entry.name, _two_lines(elements, entry.about), _operator(loss), str(loss.horizon))
     table.add_section()
     for evolution, entries in _published_by_evolution().items():
         stages = len({entry.name.split("/")[1] for entry in entries})
@@ -121,14 +136,22 @@ def _facts(loss: Loss, max_horizon: int) -> Table:
     facts.add_row("loss", str(loss))
     facts.add_row("paper", Text(loss.paper()))
     facts.add_row("operator", f"{loss.operator} ({_negatives(loss)})")
+    if not loss.predictor:
+        facts.add_row("predictor", "none: the source itself is compared with the target")
     facts.add_row("horizon", f"{loss.horizon} (needs {count_of(loss.transitions_needed, 'transition')} in a row)")
     facts.add_row("valid", _validity(loss.problems(max_horizon)))
+    if loss.is_degenerate:
+        facts.add_row("degenerate", _DEGENERATE)
     facts.add_row("patterns", _list(patterns_of(loss)))
     facts.add_row("names", _list(names_of(loss)))
     canonical = loss.canonical()
     if canonical != loss:
         facts.add_row("same as", f"{canonical} (canonical form)")
     return facts
+
+
+def _operator(loss: Loss) -> str:
+    return str(loss.operator) if loss.predictor else f"{loss.operator}\n({NO_PREDICTOR})"
 
 
 def _two_lines(loss: str, about: str) -> Text:
