@@ -4,10 +4,11 @@ import doctest
 import importlib
 import json
 import pickle
+from itertools import product
 
 import pytest
 
-from a2ls.space import MSE, OPERATORS, Element, InvalidLoss, Loss, Operator, space_size
+from a2ls.space import MSE, OPERATORS, Element, InvalidLoss, Loss, Operator, mask_length, space_size
 
 A2_WINNER = Loss.parse("s1 a1 a2 a3 -> r0 r1 s2 s3")
 
@@ -46,6 +47,45 @@ def test_space_size_by_hand():
     assert space_size() == 749_581_981_407_880_192_000
     assert space_size(1) == 10 * 2**6 * 2**6
     assert space_size(2) == 10 * (4096 + 262_144)
+    # 16 times fewer: two bits less in each of two masks.
+    assert space_size(layout="released") == 749_581_981_407_880_192_000 // 16
+    assert space_size(layout="released") == 10 * sum(2 ** (6 * k + 2) for k in range(1, 11))
+
+
+@pytest.mark.parametrize("layout", ["paper", "released"])
+@pytest.mark.parametrize("max_horizon", [1, 2])
+def test_space_size_is_the_number_of_losses_that_fit(layout, max_horizon):
+    fitting = 0
+    for horizon in range(1, max_horizon + 1):
+        masks = list(product("01", repeat=3 * horizon + 3))
+        # Both masks of a loss have the same rule, so it is tried for one of them at a time.
+        alone = [sum(Loss.from_bits("".join(mask), "0" * len(mask)).fits(layout) for mask in masks)]
+        alone += [sum(Loss.from_bits("0" * len(mask), "".join(mask)).fits(layout) for mask in masks)]
+        fitting += alone[0] * alone[1]
+    assert space_size(max_horizon, layout) == len(OPERATORS) * fitting
+
+
+def test_a_mask_has_the_bits_of_its_layout():
+    assert [mask_length(k) for k in (1, 2, 10)] == [6, 9, 33]
+    assert [mask_length(k, "released") for k in (1, 2, 10)] == [4, 7, 31]
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("s0 a0 r0 s1 -> s0 a0 r0 s1", True),
+        ("s0 a1 -> s1", False),
+        ("s0 r1 -> s1", False),
+        ("s0 -> a1", False),
+        ("s0 -> r1", False),
+        ("s0 a1 -> r1 @2", True),
+        ("s1 a1 a2 a3 -> r0 r1 s2 s3", False),
+        ("s1 a1 a2 a3 -> r0 r1 s2 s3 @4", True),
+    ],
+)
+def test_the_released_layout_ends_with_a_state(text, fits):
+    assert Loss.parse(text).fits("released") is fits
+    assert Loss.parse(text).fits("paper")
 
 
 @pytest.mark.parametrize(

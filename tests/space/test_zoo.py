@@ -103,6 +103,23 @@ def test_published_horizons_are_the_shortest():
         assert str(loss.operator) == "mse"
 
 
+def test_the_published_losses_are_in_both_layouts_up_to_the_papers_horizon():
+    for loss in PUBLISHED.values():
+        # One step more, where an action or a reward belongs to the last state.
+        longer = Loss.from_elements(loss.source_elements, loss.target_elements, loss.transitions_needed)
+        assert longer.fits("released")
+        assert longer.fits("paper")
+        assert longer.is_valid()
+        assert longer.canonical() == loss.canonical()
+
+
+def test_some_published_losses_need_one_step_more_in_the_released_layout():
+    fitting = [name for name, loss in PUBLISHED.items() if loss.fits("released")]
+    assert len(fitting) == 152
+    assert "cheetah-run-vector/stage4/4" in fitting  # A2-winner-v
+    assert "cheetah-run-image/stage5/3" not in fitting  # A2-winner, whose a3 belongs to its s3
+
+
 @pytest.mark.parametrize(
     ("name", "latex"),
     [

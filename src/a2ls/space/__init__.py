@@ -25,7 +25,7 @@ from a2ls.space._elements import (
 from a2ls.space._loss import Loss
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
 from a2ls.space._text import NO_PREDICTOR
-from a2ls.space._validity import ANY_HORIZON, MAX_HORIZON, InvalidLoss, space_size
+from a2ls.space._validity import ANY_HORIZON, LAYOUTS, MAX_HORIZON, InvalidLoss, Layout, mask_length, space_size
 from a2ls.space._zoo import (
     BadLossFile,
     NamedLoss,
@@ -41,6 +41,7 @@ from a2ls.space._zoo import (
 __all__ = [
     "ANY_HORIZON",
     "KINDS",
+    "LAYOUTS",
     "MAX_HORIZON",
     "MSE",
     "NO_PREDICTOR",
@@ -51,6 +52,7 @@ __all__ = [
     "Element",
     "InvalidLoss",
     "Kind",
+    "Layout",
     "Loss",
     "NamedLoss",
     "Operator",
@@ -59,6 +61,7 @@ __all__ = [
     "contains",
     "describe",
     "find_loss",
+    "mask_length",
     "named_loss",
     "named_losses",
     "names_of",

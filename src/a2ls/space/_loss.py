@@ -10,7 +10,7 @@ from typing import Any
 
 from a2ls.space._elements import KINDS, MSE, Element, Operator
 from a2ls.space._text import LossText, default_horizon, latex_form, paper_form, read_elements, read_loss, text_form
-from a2ls.space._validity import MAX_HORIZON, semantic_problems
+from a2ls.space._validity import MAX_HORIZON, Layout, mask_length, semantic_problems
 
 _FIELDS = ("horizon", "source", "target", "operator")
 
@@ -68,6 +68,16 @@ class Loss:
     def is_valid(self, max_horizon: int = MAX_HORIZON) -> bool:
         """Whether the loss has no `problems()`."""
         return not self.problems(max_horizon)
+
+    def fits(self, layout: Layout) -> bool:
+        """Whether the masks select nothing that the layout does not have at this horizon.
+
+        Example:
+            >>> Loss.parse("s0 -> r1").fits("released"), Loss.parse("s0 -> r1 @2").fits("released")
+            (False, True)
+        """
+        length = mask_length(self.horizon, layout)
+        return not any(self.source[length:] + self.target[length:])
 
     def canonical(self) -> Loss:
         """The loss with the earliest start and the shortest horizon that means the same.
@@ -179,7 +189,7 @@ class Loss:
         last = max(source | target, default=None)
         if last is not None and horizon < last.step:
             raise ValueError(f"the horizon {horizon} is shorter than the last element, {last}")
-        sequence = [Element.at(bit) for bit in range(_mask_length(horizon))]
+        sequence = [Element.at(bit) for bit in range(mask_length(horizon))]
         source_mask, target_mask = (tuple(element in side for element in sequence) for side in (source, target))
         return cls(horizon, source_mask, target_mask, operator, predictor)
 
@@ -243,13 +253,9 @@ class Loss:
         return cls.from_dict(values)
 
 
-def _mask_length(horizon: int) -> int:
-    return len(KINDS) * (horizon + 1)
-
-
 def _as_mask(name: str, bits: Iterable[Any], horizon: int) -> tuple[bool, ...]:
     bits = tuple(bits)
-    expected = _mask_length(horizon)
+    expected = mask_length(horizon)
     if len(bits) != expected:
         raise ValueError(f"the {name} mask of horizon {horizon} must have 3k+3 = {expected} bits, got {len(bits)}")
     strange = [bit for bit in bits if bit not in (0, 1)]

@@ -1,16 +1,22 @@
-"""Which losses there are: the paper's loss rejection protocol (section 3.2.2), and how many pass it."""
+"""Which losses there are: the layout of their masks, and the paper's loss rejection protocol (section 3.2.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from a2ls._errors import BadInput
-from a2ls.space._elements import OPERATORS, Element
+from a2ls.space._elements import KINDS, OPERATORS, Element
 
 # The longest horizon of the paper's experiments.
 MAX_HORIZON = 10
 ANY_HORIZON = 10**6
 """For reading what was valid when it was written, or whose horizon is checked elsewhere."""
+
+Layout = Literal["paper", "released"]
+"""Which elements a mask of horizon k may select. `paper`, by the paper's text: s, a and r of the steps 0..k, 3k+3 bits.
+`released`, by the code that its authors published: states 0..k, actions and rewards 0..k-1, 3k+1 bits."""
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class InvalidLoss(BadInput):
@@ -49,11 +55,24 @@ def semantic_problems(
     return tuple(problems)
 
 
-def space_size(max_horizon: int = MAX_HORIZON) -> int:
-    """The number of losses with horizons 1..max_horizon, as the paper counts them (about 7.5e20 for 10).
+def mask_length(horizon: int, layout: Layout = "paper") -> int:
+    """How many bits a mask has, from the first on; those of a `Loss` after them are 0.
 
-    Every pair of masks counts, also those that are not valid or mean the same as another pair.
+    Example:
+        >>> mask_length(3), mask_length(3, "released")
+        (12, 10)
+    """
+    whole = len(KINDS) * (horizon + 1)
+    # All of the last step but its state: its action and its reward are of the transition after the last.
+    return whole if layout == "paper" else whole - (len(KINDS) - 1)
+
+
+def space_size(max_horizon: int = MAX_HORIZON, layout: Layout = "paper") -> int:
+    """The number of losses with horizons 1..max_horizon, as the paper counts them.
+
+    Every pair of masks counts, also those that are not valid or mean the same as another pair. Up to horizon 10 there
+    are about 7.5e20, which is the paper's number, and 4.7e19 in the layout `released`.
     """
     # A shift, because the type of 2**n is not always int.
-    pairs_of_masks = sum(1 << (6 * horizon + 6) for horizon in range(1, max_horizon + 1))
+    pairs_of_masks = sum(1 << 2 * mask_length(horizon, layout) for horizon in range(1, max_horizon + 1))
     return len(OPERATORS) * pairs_of_masks
