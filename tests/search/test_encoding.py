@@ -94,6 +94,52 @@ def test_distributions_follow_the_space():
     assert len(distributions(space, "bits")) == 2 + 2 * 15
 
 
+@quick
+@given(losses_of_spaces(), encodings, st.data())
+def test_bits_that_the_released_layout_does_not_have_are_not_read(space_and_loss, encoding, data):
+    paper, loss = space_and_loss
+    space, length = SearchSpace(paper.max_horizon, paper.operators, "released"), 3 * loss.horizon + 1
+    named = distributions(space, encoding)
+    parameters = {name: value for name, value in parameters_of(loss, paper, encoding).items() if name in named}
+    for side in ("source", "target"):
+        if encoding == "masks":
+            high = data.draw(st.integers(0, named[f"loss_{side}"].high)) >> length << length
+            parameters[f"loss_{side}"] = high | parameters[f"loss_{side}"] & (2**length - 1)
+        else:
+            for kind in "ar":
+                if f"loss_{side}_{kind}{loss.horizon}" in named:
+                    parameters[f"loss_{side}_{kind}{loss.horizon}"] = data.draw(st.integers(0, 1))
+    source, target = ((*mask[:length], False, False) for mask in (loss.source, loss.target))
+    expected = Loss(loss.horizon, source, target, loss.operator)
+    assert loss_of(parameters, "released") == expected
+    assert suggest_loss(FixedTrial(parameters), space, encoding) == expected
+    # And what fits is read back.
+    assert loss_of(parameters_of(expected, space, encoding), "released") == expected
+    assert set(parameters_of(expected, space, encoding)) == set(named)
+
+
+def test_distributions_have_the_bits_of_the_layout():
+    space = SearchSpace(4, layout="released")
+    assert distributions(space, "masks")["loss_source"] == IntDistribution(0, 2**13 - 1)
+    named = distributions(space, "bits")
+    assert len(named) == 2 + 2 * 13
+    assert {"loss_source_s4", "loss_target_r3"} < set(named)
+    assert not {"loss_source_a4", "loss_target_r4"} & set(named)
+
+
+def test_a_loss_of_another_layout_is_not_in_the_space():
+    winner = Loss.parse("s1 a1 a2 a3 -> r0 r1 s2 s3")
+    assert winner in SearchSpace()
+    assert winner not in SearchSpace(layout="released")
+    assert Loss.parse(f"{winner} @4") in SearchSpace(layout="released")
+    assert Loss.parse(f"{winner} @4") not in SearchSpace(3, layout="released")
+
+
+def test_an_unknown_layout_is_refused_with_its_name():
+    with pytest.raises(BadInput, match="layout is 'code', but must be one of paper, released"):
+        SearchSpace(layout="code")
+
+
 def test_an_unknown_encoding_is_refused_with_its_name():
     with pytest.raises(BadInput, match="encoding is 'text'"):
         distributions(SearchSpace(), "text")

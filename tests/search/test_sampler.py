@@ -23,7 +23,7 @@ from a2ls import BadInput
 from a2ls.search import A2LSSampler, SearchSpace, suggest_loss
 from a2ls.search._population import InitialShares, Shares
 from a2ls.search._search_space import parameters_of
-from a2ls.space import OPERATORS
+from a2ls.space import OPERATORS, Loss
 
 # Steady
 
@@ -101,6 +101,43 @@ def test_shares_of_the_user_are_used():
         origins = [proposal["origin"] for proposal in proposals(study)]
         assert set(origins[:POPULATION]) == {"forward-dynamics-prior", "reward-prediction-prior"}
         assert set(origins[POPULATION:]) == {"random"}
+
+
+# The released layout
+
+
+@pytest.mark.parametrize("encoding", ["masks", "bits"])
+@pytest.mark.parametrize("mode", ["generational", "steady"])
+def test_only_losses_of_the_layout_are_proposed(mode, encoding):
+    space = SearchSpace(3, layout="released")
+    study = new_study(A2LSSampler(12, seed=0, mode=mode, space=space, encoding=encoding))
+    study.optimize(objective, n_trials=60)
+    for trial in study.trials:
+        loss = suggest_loss(trial, space, encoding)
+        assert loss in space
+        assert str(loss) == trial.system_attrs["a2ls:proposal"]["loss"]
+        assert not {f"a{loss.horizon}", f"r{loss.horizon}"} & set(str(loss).split())
+    assert len({proposal["origin"] for proposal in proposals(study)[12:]}) == 4
+
+
+@pytest.mark.parametrize("mode", ["generational", "steady"])
+def test_what_an_enqueued_loss_has_outside_the_layout_is_neither_trained_nor_bred(mode):
+    space = SearchSpace(3, layout="released")
+    study = new_study(A2LSSampler(12, seed=0, mode=mode, space=space))
+    trained = []
+
+    def evaluate(trial):
+        trained.append(suggest_loss(trial))
+        return float(trial.number == 11)
+
+    study.optimize(evaluate, n_trials=11)
+    study.enqueue_trial(parameters_of(Loss.parse("s0 a1 r1 -> s1"), SearchSpace(3), "masks"))
+    study.optimize(evaluate, n_trials=25)
+    assert trained[11] == Loss.parse("s0 -> s1")
+    assert all(loss in space for loss in trained)
+    assert any(11 in trial.system_attrs["a2ls:proposal"]["parents"] for trial in study.trials[12:])
+    # Known as it was trained, so not proposed again.
+    assert [loss.canonical() for loss in trained].count(trained[11]) == 1
 
 
 # Enqueued trials and repeats

@@ -6,7 +6,7 @@ from optuna.trial import TrialState
 
 from a2ls import BadInput
 from a2ls.engine import Evaluated, LocalEngine
-from a2ls.search import Budget, SearchConfig, SearchFolder, search, search_preset
+from a2ls.search import Budget, SearchConfig, SearchFolder, search, search_command, search_preset
 from a2ls.space import OPERATORS, Loss
 from a2ls.training import loss_text, train
 from helpers.engines import InstantEngine, made_up_score
@@ -212,6 +212,49 @@ def test_other_samplers_search_the_same_space(sampler, new_search):
     assert all(c.loss.is_valid() for c in candidates)
 
 
+def ends_with_a_state(loss):
+    return not {f"a{loss.horizon}", f"r{loss.horizon}"} & {str(e) for e in loss.source_elements + loss.target_elements}
+
+
+@pytest.mark.parametrize("mode", ["generational", "steady"])
+def test_a_search_of_the_released_layout_stays_in_it(mode, new_search):
+    folder = new_search(layout="released", mode=mode, max_horizon=3, population_size=8, stages=4, baselines=())
+    folder.run(InstantEngine(2))
+    candidates = folder.candidates()
+    assert len(candidates) == 32
+    assert all(ends_with_a_state(c.loss) for c in candidates)
+    assert {c.loss.horizon for c in candidates} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2"])
+def test_other_samplers_do_not_waste_trials_on_what_the_layout_does_not_have(sampler, new_search):
+    folder = new_search(layout="released", sampler=sampler, population_size=5, stages=4, baselines=())
+    folder.run(InstantEngine(2))
+    candidates = folder.candidates()
+    assert len(candidates) == 20
+    assert all(ends_with_a_state(c.loss) for c in candidates)
+    # One in twenty has no state in its source; 15 of 16 have an action or a reward at the last step of the paper's.
+    assert len(folder.study().trials) < 30
+
+
+@pytest.mark.parametrize("layout", ["paper", "released"])
+def test_the_layout_is_kept_in_the_folder_and_in_the_command(layout, new_search):
+    folder = new_search(layout=layout)
+    again = SearchFolder.open(folder.path)
+    assert again.config == folder.config
+    assert again.config.layout == again.config.space().layout == layout
+    assert ("--layout released" in search_command(again.config)) == (layout == "released")
+
+
+def test_a_folder_without_a_layout_has_the_papers(new_search):
+    folder = new_search()
+    config = folder.path / "config.toml"
+    lines = config.read_text().splitlines(keepends=True)
+    assert 'layout = "paper"\n' in lines
+    config.write_text("".join(line for line in lines if not line.startswith("layout")))
+    assert SearchFolder.open(folder.path).config == folder.config
+
+
 def test_the_whole_space_has_all_operators(new_search):
     folder = new_search(operators=("all",), population_size=30, stages=2)
     folder.run(InstantEngine(4))
@@ -317,6 +360,7 @@ def test_the_presets_are_those_of_the_paper_and_smaller_ones():
         ({"operators": ("mze",)}, "did you mean"),
         ({"operators": ()}, "operators is empty"),
         ({"max_horizon": 17}, "max_horizon is 17"),
+        ({"layout": "code"}, "layout is 'code'"),
         ({"pruner": "meridian"}, "did you mean median"),
         ({"pruner": "median:patience=3"}, "cannot be made"),
         ({"pruner": "median:3"}, "name=value"),

@@ -299,3 +299,156 @@ def test_the_only_operator_of_a_space_never_changes(operator, seed):
     made = [make(rng, space) for make in (random_loss, forward_dynamics_prior, reward_prediction_prior)]
     made += [replacement(rng, parents[0], space), horizon_change(rng, parents[0], space), crossover(rng, *parents)]
     assert {loss.operator for loss in made} == {operator}
+
+
+# The released layout: states 0..k, actions and rewards 0..k-1
+
+RELEASED = SearchSpace(layout="released")
+FRESH = [random_loss, forward_dynamics_prior, reward_prediction_prior]
+
+
+def released_bits(horizon):
+    return 3 * horizon + 1
+
+
+def loss_of_the_layout(horizon, seed=0):
+    bits = released_bits(horizon)
+    source, target = ((*mask, False, False) for mask in generator(seed).random((2, bits)) < 0.5)
+    return Loss(horizon, source, target)
+
+
+def fits_released(loss):
+    return not any(str(element) in (f"a{loss.horizon}", f"r{loss.horizon}") for element in all_elements(loss))
+
+
+def all_elements(loss):
+    return loss.source_elements + loss.target_elements
+
+
+def places(masks):
+    """Which bits are set in any of the masks."""
+    return set(np.flatnonzero(np.any(list(masks), axis=0)))
+
+
+@quick
+@given(st.integers(1, 10), st.integers(0, 2**32), st.lists(st.integers(0, 3), max_size=30))
+def test_whatever_is_done_to_losses_of_the_released_layout_they_stay_in_it(max_horizon, seed, changes):
+    rng, space = generator(seed), SearchSpace(max_horizon, OPERATORS[:2], "released")
+    losses = [make(rng, space) for make in FRESH]
+    for change in changes:
+        # Crossover of any two, so of different horizons, too.
+        one, other = (losses[i] for i in rng.integers(len(losses), size=2))
+        losses.append(
+            (
+                lambda one=one: replacement(rng, one, space),
+                lambda one=one: horizon_change(rng, one, space),
+                lambda one=one, other=other: crossover(rng, one, other, "released"),
+                lambda: random_loss(rng, space),
+            )[change]()
+        )
+    assert all(fits_released(loss) for loss in losses)
+    assert all((loss in space) == loss.is_valid(max_horizon) for loss in losses)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 5])
+@pytest.mark.parametrize("layout", ["paper", "released"])
+def test_every_bit_of_a_layout_can_be_drawn_and_flipped_and_no_other(horizon, layout):
+    rng, space = generator(), SearchSpace(5, layout=layout)
+    whole = 3 * horizon + 3
+    length = released_bits(horizon) if layout == "released" else whole
+    every, rewards = set(range(length)), set(range(2, length, 3))
+    for make, of_target in zip(FRESH, (every, every, rewards), strict=True):
+        made = [loss for loss in (make(rng, space) for _ in range(500)) if loss.horizon == horizon]
+        assert places(loss.source for loss in made) == every
+        assert places(loss.target for loss in made) == of_target
+    empty = Loss(horizon, (False,) * whole, (False,) * whole)
+    children = [replacement(rng, empty, space) for _ in range(500)]
+    assert places(child.source for child in children) == places(child.target for child in children) == every
+    full = Loss(horizon, *((i < length for i in range(whole)) for _ in range(2)))
+    children = [crossover(rng, first, second, layout) for first, second in [(empty, full), (full, empty)] * 50]
+    assert places(child.source for child in children) == places(child.target for child in children) == every
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_replacement_flips_half_a_bit_of_each_mask_in_the_released_layout(horizon):
+    parent, rng, bits = loss_of_the_layout(horizon), generator(), released_bits(horizon)
+    children = [replacement(rng, parent, RELEASED) for _ in range(8_000)]
+    for side in ("source", "target"):
+        flips = np.array([getattr(child, side) for child in children]) != np.array(getattr(parent, side))
+        right, of_the_whole_mask = 1 / (2 * bits), 1 / (2 * (3 * horizon + 3))
+        assert_rate(flips[:, :bits], right, right / 2, right * 2, of_the_whole_mask)
+        assert chisquare(flips[:, :bits].sum(axis=0)).pvalue > LIKELY
+        assert not flips[:, bits:].any()
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_new_losses_of_the_released_layout_have_the_papers_rates(horizon):
+    space, rng = SearchSpace(3, layout="released"), generator()
+    random, forward, reward = (
+        by_horizon([make(rng, space) for _ in range(6_000)], horizon)
+        for make in (random_loss, forward_dynamics_prior, reward_prediction_prior)
+    )
+    for step in range(horizon + 1):
+        assert_rate(random[0][:, step, 0], 0.5, 0.4, 0.6)
+        assert_rate(random[1][:, step, 0], 0.5, 0.4, 0.6)
+        assert_rate(forward[0][:, step, 0], 0.2, 0.1, 0.3)
+        assert_rate(reward[0][:, step, 0], 0.5, 0.4, 0.6)
+    for step in range(horizon):
+        for kind in (1, 2):
+            assert_rate(random[0][:, step, kind], 0.5, 0.4, 0.6)
+            assert_rate(random[1][:, step, kind], 0.5, 0.4, 0.6)
+            assert_rate(forward[1][:, step, kind], 0.5, 0.4, 0.6)
+        assert_rate(forward[0][:, step, 1], 0.8, 0.7, 0.9)
+        assert_rate(reward[1][:, step, 2], 0.8, 0.7, 0.9)
+    assert np.array_equal(forward[1][:, :, 0], ~forward[0][:, :, 0])
+    assert not reward[1][:, :, :2].any()
+    for made in (random, forward, reward):
+        assert not any(side[:, horizon, 1:].any() for side in made)
+
+
+@pytest.mark.parametrize(("of_first", "of_second"), [(4, 2), (2, 4)])
+def test_crossover_of_different_horizons_mixes_what_both_layouts_have(of_first, of_second):
+    def loss(horizon, source, target):
+        bits = released_bits(horizon)
+        return Loss(horizon, (source,) * bits + (False,) * 2, (target,) * bits + (False,) * 2)
+
+    first, second = loss(of_first, source=True, target=False), loss(of_second, source=False, target=True)
+    rng = generator()
+    children = [crossover(rng, first, second, "released") for _ in range(2_000)]
+    shared = released_bits(2)
+    source, target = (np.array([getattr(child, side) for child in children]) for side in ("source", "target"))
+    for bit in range(shared):
+        assert_rate(source[:, bit], 0.5, 0.4, 0.6)
+        assert_rate(target[:, bit], 0.5, 0.4, 0.6)
+    assert source[:, shared : released_bits(of_first)].all()
+    assert not source[:, released_bits(of_first) :].any()
+    assert not target[:, shared:].any()
+
+
+@quick
+@given(st.integers(1, 10), st.integers(0, 100), st.integers(0, 2**32))
+def test_horizon_change_keeps_all_other_bits_of_the_released_layout(horizon, number, seed):
+    parent = loss_of_the_layout(horizon, number)
+    child = horizon_change(generator(seed), parent, RELEASED)
+    assert abs(child.horizon - horizon) == 1
+    assert 1 <= child.horizon <= 10
+    kept = released_bits(min(horizon, child.horizon))
+    assert (child.source[:kept], child.target[:kept]) == (parent.source[:kept], parent.target[:kept])
+    assert fits_released(child)
+
+
+def test_the_step_that_horizon_change_appends_is_action_reward_and_state_in_the_released_layout():
+    parent, rng = Loss.parse("s0 -> s1"), generator()
+    children = [horizon_change(rng, parent, RELEASED) for _ in range(2_000)]
+    for side, own in (("source_elements", {"s0"}), ("target_elements", {"s1"})):
+        chosen = [set(map(str, getattr(child, side))) for child in children]
+        assert set.union(*chosen) == own | {"a1", "r1", "s2"}
+        for element in ("a1", "r1", "s2"):
+            assert_rate([element in elements for elements in chosen], 0.5, 0.4, 0.6)
+        assert all(own <= elements for elements in chosen)
+
+
+def test_the_step_that_horizon_change_removes_is_the_same():
+    parent = Loss.parse("s0 a0 r0 s1 a1 r1 s2 -> s0 a0 r0 s1 a1 r1 s2")
+    child = horizon_change(generator(), parent, SearchSpace(2, layout="released"))
+    assert child == Loss.parse("s0 a0 r0 s1 -> s0 a0 r0 s1")

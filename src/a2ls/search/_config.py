@@ -14,7 +14,7 @@ from optuna.pruners import BasePruner, NopPruner
 from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.search._sampler import Mode, Repeats
 from a2ls.search._search_space import SearchSpace
-from a2ls.space import MAX_HORIZON, OPERATORS, Operator
+from a2ls.space import MAX_HORIZON, OPERATORS, Layout, Operator
 from a2ls.studies import baseline
 from a2ls.training import (
     DEFAULT_AGENT,
@@ -129,6 +129,11 @@ class SearchConfig:
     max_horizon: int = MAX_HORIZON
     """The longest horizon of a loss."""
 
+    layout: Layout = "paper"
+    """Which elements a loss of horizon k may have. `paper`, the default: states, actions and rewards 0..k. The paper's
+    text, its 7.5e20 losses and its mutation rate mean this one, and it holds the other as a part. `released`, as in the
+    code that its authors published: actions and rewards 0..k-1 only."""
+
     pruner: str = "none"
     """An Optuna pruner that ends hopeless trainings early, with its options: `median`, `percentile:percentile=25`."""
 
@@ -161,9 +166,9 @@ class SearchConfig:
     def space(self) -> SearchSpace:
         """The part of the loss space that is searched."""
         if self.operators == ("all",):
-            return SearchSpace(self.max_horizon, OPERATORS)
+            return SearchSpace(self.max_horizon, OPERATORS, self.layout)
         try:
-            return SearchSpace(self.max_horizon, tuple(map(Operator.parse, self.operators)))
+            return SearchSpace(self.max_horizon, tuple(map(Operator.parse, self.operators)), self.layout)
         except BadInput:
             raise
         except ValueError as error:

@@ -207,7 +207,7 @@ def _child(rng: np.random.Generator, origin: Origin, parents: Mapping[int, Loss]
         origin = "replacement"  # There is nothing to mix.
     if origin == "crossover":
         first, second = _couple(rng, parents)
-        return Proposal(crossover(rng, parents[first], parents[second]), origin, (first, second))
+        return Proposal(crossover(rng, parents[first], parents[second], space.layout), origin, (first, second))
     chosen = tuple(parents)[rng.integers(len(parents))]
     return Proposal(_FROM_ONE[origin](rng, parents[chosen], space), origin, (chosen,))
 

@@ -66,7 +66,7 @@ class A2LSSampler(BaseSampler):
         mode: `generational` or `steady`.
         survivors: Which share of a stage breeds the next.
         seed: Determines all losses, together with the scores.
-        space: Horizons and operators to choose from.
+        space: Horizons and operators to choose from, and the layout of masks.
         initial_shares: How the first population is made.
         shares: How every other population is made.
         repeats: What to do with a child whose loss was proposed before: `redraw` it if possible, or let it be and
@@ -202,7 +202,7 @@ class A2LSSampler(BaseSampler):
         self._memory(study).forget_holders_before(first - self.population_size)
         known = self._known_before(study, trials, first)
         avoided = known if self.repeats == "redraw" else None
-        parents = _losses(self._parents(study, stage, trials))
+        parents = self._losses(self._parents(study, stage, trials))
         if parents:
             children = next_population(rng, self.population_size, parents, self.space, self._shares, known=avoided)
         else:
@@ -217,7 +217,7 @@ class A2LSSampler(BaseSampler):
             if trial.number not in known:
                 stage, index = divmod(trial.number, self.population_size)
                 proposed = parameters_of(self._stage(study, stage)[index].loss, self.space, self.encoding)
-                known.remember(trial.number, loss_of({**proposed, **_fixed(trial), **trial.params}))
+                known.remember(trial.number, self._loss_of({**proposed, **_fixed(trial), **trial.params}))
         return known.before(first)
 
     def _parents(self, study: Study, stage: int, trials: list[FrozenTrial]) -> list[FrozenTrial]:
@@ -259,7 +259,7 @@ class A2LSSampler(BaseSampler):
         if not memory.is_complete_before(number):
             memory.read(_all_trials(study), but=number)
         known = memory.known
-        parents = _losses(self._survivors(study, memory.last_told))
+        parents = self._losses(self._survivors(study, memory.last_told))
         block, index = divmod(number, self.population_size)
         # Drawn without replacement for each block of candidates, so that the shares are exact here, too.
         origin: Origin = next_origins(self._generator(_STAGE_STREAM, block), self.population_size, self._shares)[index]
@@ -276,12 +276,19 @@ class A2LSSampler(BaseSampler):
 
     def _can_breed(self, trial: FrozenTrial) -> bool:
         """Whether a trial has a loss of this space; others may have put trials into the study."""
-        return has_loss(trial.params) and loss_of(trial.params) in self.space
+        return has_loss(trial.params) and self._loss_of(trial.params) in self.space
+
+    def _losses(self, trials: Iterable[FrozenTrial]) -> dict[int, Loss]:
+        """By their numbers."""
+        return {trial.number: self._loss_of(trial.params) for trial in trials}
+
+    def _loss_of(self, parameters: Mapping[str, Any]) -> Loss:
+        return loss_of(parameters, self.space.layout)
 
     def _memory(self, study: Study) -> Memory:
         with self._lock:
             return self._memories.setdefault(study._storage, {}).setdefault(
-                study._study_id, Memory(self.population_size)
+                study._study_id, Memory(self.population_size, self.space.layout)
             )
 
     def _generator(self, stream: int, index: int) -> np.random.Generator:
@@ -291,11 +298,6 @@ class A2LSSampler(BaseSampler):
 def _in_optimize(study: Study) -> bool:
     whole = getattr(study, "_study", study)  # Hyperband shows a sampler a part of the study only.
     return bool(whole._thread_local.in_optimize_loop)
-
-
-def _losses(trials: Iterable[FrozenTrial]) -> dict[int, Loss]:
-    """By their numbers."""
-    return {trial.number: loss_of(trial.params) for trial in trials}
 
 
 def _all_trials(study: Study) -> list[FrozenTrial]:

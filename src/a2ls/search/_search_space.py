@@ -2,7 +2,8 @@
 
 Two encodings of the same space. In `masks` each mask is one whole number, bit i of it being bit i of the mask: four
 parameters, cheap to store, for samplers that do not look inside (A2LS, random). In `bits` every bit is a parameter of
-its own, for samplers that learn about each (TPE, NSGA-II). In both, bits after the end of the horizon are not read.
+its own, for samplers that learn about each (TPE, NSGA-II). In both, bits that the layout does not have at a
+horizon are not read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import BaseTrial
 
 from a2ls._errors import BadInput
-from a2ls.space import KINDS, MAX_HORIZON, MSE, Element, Loss, Operator
+from a2ls.space import LAYOUTS, MAX_HORIZON, MSE, Element, Layout, Loss, Operator, mask_length
 
 # A mask is stored as one number, and numbers as doubles: 3k+3 bits must fit into 53.
 LONGEST_HORIZON = 16
@@ -23,13 +24,16 @@ LONGEST_HORIZON = 16
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The losses that a search may propose: horizons from 1 to a maximum, and one or more operators."""
+    """The losses that a search may propose: horizons from 1 to a maximum, operators, and a layout of masks."""
 
     max_horizon: int = MAX_HORIZON
     """The longest horizon; the paper's is 10."""
 
     operators: tuple[Operator, ...] = (MSE,)
     """The operators to choose from; the paper pruned all but mse."""
+
+    layout: Layout = "paper"
+    """Which bits a mask has."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_horizon <= LONGEST_HORIZON:
@@ -38,9 +42,11 @@ class SearchSpace:
             raise BadInput("operators is empty, but must name at least one operator")
         if len(set(self.operators)) < len(self.operators):
             raise BadInput(f"operators has one twice: {', '.join(map(str, self.operators))}")
+        if self.layout not in LAYOUTS:
+            raise BadInput(f"layout is {self.layout!r}, but must be one of {', '.join(LAYOUTS)}")
 
     def __contains__(self, loss: Loss) -> bool:
-        return loss.is_valid(self.max_horizon) and loss.operator in self.operators
+        return loss.is_valid(self.max_horizon) and loss.operator in self.operators and loss.fits(self.layout)
 
 
 Encoding = Literal["masks", "bits"]
@@ -64,14 +70,14 @@ def suggest_loss(trial: BaseTrial, space: SearchSpace | None = None, encoding: E
             parameters[name] = trial.suggest_int(name, distribution.low, distribution.high)
         elif isinstance(distribution, CategoricalDistribution):
             parameters[name] = trial.suggest_categorical(name, distribution.choices)
-    return loss_of(parameters)
+    return loss_of(parameters, space.layout)
 
 
 def distributions(space: SearchSpace, encoding: Encoding) -> dict[str, BaseDistribution]:
     """The parameters of a loss by name, the same for every loss of the space."""
     if encoding not in get_args(Encoding):
         raise BadInput(f"encoding is {encoding!r}, but must be one of {', '.join(get_args(Encoding))}")
-    bits = len(KINDS) * (space.max_horizon + 1)
+    bits = mask_length(space.max_horizon, space.layout)
     named: dict[str, BaseDistribution] = {_HORIZON: IntDistribution(1, space.max_horizon)}
     if encoding == "masks":
         named |= {_mask(side): IntDistribution(0, 2**bits - 1) for side in _SIDES}
@@ -83,7 +89,7 @@ def distributions(space: SearchSpace, encoding: Encoding) -> dict[str, BaseDistr
 def parameters_of(loss: Loss, space: SearchSpace, encoding: Encoding) -> dict[str, Any]:
     """The parameters that `loss_of` reads the loss from."""
     values: dict[str, Any] = {_HORIZON: loss.horizon, _OPERATOR: str(loss.operator)}
-    bits = len(KINDS) * (space.max_horizon + 1)
+    bits = mask_length(space.max_horizon, space.layout)
     for side, mask in zip(_SIDES, (loss.source, loss.target), strict=True):
         if encoding == "masks":
             values[_mask(side)] = sum(1 << i for i, bit in enumerate(mask) if bit)
@@ -92,10 +98,13 @@ def parameters_of(loss: Loss, space: SearchSpace, encoding: Encoding) -> dict[st
     return values
 
 
-def loss_of(parameters: Mapping[str, Any]) -> Loss:
-    """The loss, possibly an invalid one, that the parameters of a trial mean; other parameters are not read."""
+def loss_of(parameters: Mapping[str, Any], layout: Layout = "paper") -> Loss:
+    """The loss, possibly an invalid one, that the parameters of a trial mean; other parameters are not read.
+
+    The layout is that of the space from which the trial was suggested.
+    """
     horizon = parameters[_HORIZON]
-    source, target = (_read_mask(parameters, side, len(KINDS) * (horizon + 1)) for side in _SIDES)
+    source, target = (_read_mask(parameters, side, horizon, layout) for side in _SIDES)
     return Loss(horizon, source, target, Operator.parse(parameters[_OPERATOR]))
 
 
@@ -104,11 +113,16 @@ def has_loss(parameters: Mapping[str, Any]) -> bool:
     return _HORIZON in parameters and _OPERATOR in parameters
 
 
-def _read_mask(parameters: Mapping[str, Any], side: str, length: int) -> tuple[bool, ...]:
-    whole = parameters.get(_mask(side))
+def filled(bits: tuple[bool, ...], horizon: int) -> tuple[bool, ...]:
+    """The mask of a `Loss` from the bits that its layout has."""
+    return bits + (False,) * (mask_length(horizon) - len(bits))
+
+
+def _read_mask(parameters: Mapping[str, Any], side: str, horizon: int, layout: Layout) -> tuple[bool, ...]:
+    length, whole = mask_length(horizon, layout), parameters.get(_mask(side))
     if whole is not None:
-        return tuple(bool(whole >> i & 1) for i in range(length))
-    return tuple(bool(parameters[_bit(side, i)]) for i in range(length))
+        return filled(tuple(bool(whole >> i & 1) for i in range(length)), horizon)
+    return filled(tuple(bool(parameters[_bit(side, i)]) for i in range(length)), horizon)
 
 
 def _mask(side: str) -> str:

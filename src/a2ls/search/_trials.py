@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from a2ls.search._population import Proposal
 from a2ls.search._search_space import has_loss, loss_of
-from a2ls.space import Loss
+from a2ls.space import Layout, Loss
 from a2ls.studies import Candidate
 
 T = TypeVar("T")
@@ -103,7 +103,8 @@ _NEW_SECONDS = 1.0
 class KnownLosses:
     """The canonical forms that a study has seen. Computing them takes a while, so each trial's is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
         self._seen: set[int] = set()
         self.numbers: dict[Loss, list[int]] = {}
         """The trials of each loss, in order."""
@@ -115,7 +116,7 @@ class KnownLosses:
         """Remember the losses of these trials, as far as they have one."""
         for trial in trials:
             if trial.number not in self._seen and has_loss(trial.params):
-                self.remember(trial.number, loss_of(trial.params))
+                self.remember(trial.number, loss_of(trial.params, self._layout))
 
     def remember(self, number: int, loss: Loss) -> None:
         """Remember the loss of a trial."""
@@ -148,10 +149,11 @@ class Memory:
 
     Args:
         window: How many of the trials that ended last steady mode breeds from.
+        layout: Of the losses in their parameters.
     """
 
-    def __init__(self, window: int) -> None:
-        self.known = KnownLosses()
+    def __init__(self, window: int, layout: Layout) -> None:
+        self.known = KnownLosses(layout)
         self.stages: dict[int, list[Proposal]] = {}
         self.holders: dict[int, Holder] = {}
         """By trial id."""

@@ -1,7 +1,7 @@
 """How losses are made and changed: the paper's section 3.2.2 and appendix C.3 as functions of a random generator.
 
-None of these functions checks validity: they make what their definition says, and `_population` draws invalid
-children again.
+They draw and change the bits that the layout of the space has; the others stay 0. None of these functions checks
+validity: they make what their definition says, and `_population` draws invalid children again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import replace as changed
 
 import numpy as np
 
-from a2ls.search._search_space import SearchSpace
-from a2ls.space import KINDS, Loss, Operator
+from a2ls.search._search_space import SearchSpace, filled
+from a2ls.space import KINDS, Layout, Loss, Operator, mask_length
 
 Mask = tuple[bool, ...]
 
@@ -25,9 +25,8 @@ _REWARD_TARGET_REWARDS = 0.8
 def random_loss(rng: np.random.Generator, space: SearchSpace) -> Loss:
     """A loss of uniform horizon and operator, every bit of its masks set with probability one half."""
     horizon = _random_horizon(rng, space)
-    return Loss(
-        horizon, _bits(rng, horizon, _RANDOM_BITS), _bits(rng, horizon, _RANDOM_BITS), _random_operator(rng, space)
-    )
+    source, target = (_bits(rng, horizon, _RANDOM_BITS, space.layout) for _ in range(2))
+    return Loss(horizon, source, target, _random_operator(rng, space))
 
 
 def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
@@ -38,7 +37,9 @@ def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss
     """
     horizon = _random_horizon(rng, space)
     probability = _by_kind(horizon, s=_FORWARD_SOURCE_STATES, a=_FORWARD_SOURCE_ACTIONS, r=_RANDOM_BITS)
-    source, target = _bits(rng, horizon, probability), _bits(rng, horizon, _RANDOM_BITS)
+    source = _bits(rng, horizon, probability, space.layout)
+    target = _bits(rng, horizon, _RANDOM_BITS, space.layout)
+    # Every layout has all states.
     target = tuple(not source[i] if _kind(i) == "s" else bit for i, bit in enumerate(target))
     return Loss(horizon, source, target, _random_operator(rng, space))
 
@@ -46,16 +47,19 @@ def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss
 def reward_prediction_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
     """A loss that predicts rewards and nothing else: each with probability 0.8, from an even source."""
     horizon = _random_horizon(rng, space)
-    target = _bits(rng, horizon, _by_kind(horizon, s=0.0, a=0.0, r=_REWARD_TARGET_REWARDS))
-    return Loss(horizon, _bits(rng, horizon, _RANDOM_BITS), target, _random_operator(rng, space))
+    target = _bits(rng, horizon, _by_kind(horizon, s=0.0, a=0.0, r=_REWARD_TARGET_REWARDS), space.layout)
+    source = _bits(rng, horizon, _RANDOM_BITS, space.layout)
+    return Loss(horizon, source, target, _random_operator(rng, space))
 
 
 def replacement(rng: np.random.Generator, parent: Loss, space: SearchSpace) -> Loss:
-    """The parent with each bit of each mask flipped with p = 1 / (2 (3k+3)): half a flip per mask on average.
+    """The parent with each bit of each mask flipped with p = 1 / (2n): half a flip per mask on average.
 
     The operator, where there are several, is a mask of one gene by the same rule: another one with p = 1/2.
     """
-    source, target = flipped(rng, parent.source), flipped(rng, parent.target)
+    # n is the paper's 3k+3 in its own layout. The authors published no code of their search, so 3k+1 in the released
+    # layout is our reading: the same half a flip per mask.
+    source, target = (filled(flipped(rng, mask), parent.horizon) for mask in _own_bits(parent, space.layout))
     return Loss(parent.horizon, source, target, _mutated_operator(rng, parent.operator, space))
 
 
@@ -65,19 +69,26 @@ def flipped(rng: np.random.Generator, mask: Mask) -> Mask:
     return tuple(bool(bit != flip) for bit, flip in zip(mask, flips, strict=True))
 
 
-def crossover(rng: np.random.Generator, first: Loss, second: Loss) -> Loss:
+def crossover(rng: np.random.Generator, first: Loss, second: Loss, layout: Layout = "paper") -> Loss:
     """Each bit, and the operator, from one of two parents at random.
 
     The paper mixes parents of the same horizon. For two that differ in it, the child has the horizon of the first, and
     the bits after the end of the second are the first's.
     """
     operator = first.operator if rng.random() < 0.5 else second.operator
-    source, target = _mixed(rng, first.source, second.source), _mixed(rng, first.target, second.target)
+    # A longer second parent may have an action where the layout of the first ends, and a shorter one has none to give.
+    of_first, of_second = _own_bits(first, layout), _own_bits(second, layout)
+    source, target = (
+        filled(_mixed(rng, one, other), first.horizon) for one, other in zip(of_first, of_second, strict=True)
+    )
     return Loss(first.horizon, source, target, operator)
 
 
 def horizon_change(rng: np.random.Generator, parent: Loss, space: SearchSpace) -> Loss:
     """The parent with one step more, of random bits, or without its last step; both masks together.
+
+    A step is the last three bits of the layout: s, a and r of the step k in `paper`; in `released` a and r of the step
+    k-1, and s of the step k.
 
     Longer and shorter are equally likely, except at the ends of the range, where only one of them is possible. Where
     none is, since the range has one horizon only, the parent is returned.
@@ -86,10 +97,11 @@ def horizon_change(rng: np.random.Generator, parent: Loss, space: SearchSpace) -
     if not (can_shorten or can_lengthen):
         return parent
     if can_lengthen and (not can_shorten or rng.random() < 0.5):
-        source, target = (mask + _step(rng) for mask in (parent.source, parent.target))
-        return changed(parent, horizon=parent.horizon + 1, source=source, target=target)
-    source, target = (mask[: -len(KINDS)] for mask in (parent.source, parent.target))
-    return changed(parent, horizon=parent.horizon - 1, source=source, target=target)
+        horizon, masks = parent.horizon + 1, [mask + _step(rng) for mask in _own_bits(parent, space.layout)]
+    else:
+        horizon, masks = parent.horizon - 1, [mask[: -len(KINDS)] for mask in _own_bits(parent, space.layout)]
+    source, target = (filled(mask, horizon) for mask in masks)
+    return changed(parent, horizon=horizon, source=source, target=target)
 
 
 def _random_horizon(rng: np.random.Generator, space: SearchSpace) -> int:
@@ -107,9 +119,17 @@ def _mutated_operator(rng: np.random.Generator, operator: Operator, space: Searc
     return others[rng.integers(len(others))]
 
 
-def _bits(rng: np.random.Generator, horizon: int, probability: float | np.ndarray) -> Mask:
+def _own_bits(loss: Loss, layout: Layout) -> tuple[Mask, Mask]:
+    """Source and target, as far as the layout goes."""
+    length = mask_length(loss.horizon, layout)
+    return loss.source[:length], loss.target[:length]
+
+
+def _bits(rng: np.random.Generator, horizon: int, probability: float | np.ndarray, layout: Layout) -> Mask:
     """A mask of this horizon whose bits are set with a probability, or with one of their own each."""
-    return tuple(bool(bit) for bit in rng.random(len(KINDS) * (horizon + 1)) < probability)
+    length = mask_length(horizon, layout)
+    chances = np.broadcast_to(probability, mask_length(horizon))[:length]
+    return filled(tuple(bool(bit) for bit in rng.random(length) < chances), horizon)
 
 
 def _step(rng: np.random.Generator) -> Mask:
