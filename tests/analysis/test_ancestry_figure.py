@@ -14,7 +14,7 @@ from helpers.searches import candidate, dataset, made_up_search
 
 SEARCH = dataset(
     candidate(0, (1.0,), loss="s0 -> r0"),
-    candidate(1, (2.0,), loss="s0 a0 -> s1", origin="forward-dynamics-prior"),
+    candidate(1, (2.0,), loss="s0 a0 -> s1", origin="dynamics-prior"),
     candidate(2, (3.0,), loss="s0 -> a0"),
     candidate(3, (4.0,), loss="s0 a1 -> r0", stage=2, origin="replacement", parents=(0,)),
     candidate(4, (5.0,), loss="s0 a0 -> r0", stage=2, origin="crossover", parents=(1, 0)),
@@ -44,7 +44,7 @@ def test_the_family_by_hand():
     ]
     assert {node.number: (node.aulc, node.origin, node.loss) for node in tree.nodes}[1] == (
         2.0,
-        "forward-dynamics-prior",
+        "dynamics-prior",
         "s0 a0 -> s1",
     )
     places = {node.number: node.x for node in tree.nodes}

@@ -1,5 +1,8 @@
 """Reading what is analysed, from folders and from exports."""
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from a2ls._errors import BadInput
@@ -67,6 +70,13 @@ def test_a_table_of_others_is_refused(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(BadInput, match="was not written by `a2ls export`"):
         read_dataset(tmp_path / "other.parquet")
+
+
+def test_an_export_of_version_0_1_has_the_origins_of_today():
+    published = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
+    assert "forward-dynamics-prior" in (published / "candidates.csv").read_text()
+    origins = Counter(candidate.origin for candidate in read_dataset(published).candidates if candidate.stage == 1)
+    assert origins == {"random": 15, "dynamics-prior": 3, "reward-prior": 2}
 
 
 def test_descent_survives_an_export(search, tmp_path):

@@ -14,7 +14,7 @@ from helpers.searches import baseline, candidate, dataset, made_up_search
 
 SEARCH = dataset(
     candidate(0, (1.0, 3.0), loss="s0 -> r0"),
-    candidate(1, (5.0, 7.0), loss="s0 a0 -> s1 r1", origin="forward-dynamics-prior"),
+    candidate(1, (5.0, 7.0), loss="s0 a0 -> s1 r1", origin="dynamics-prior"),
     candidate(2, (9.0,), state="pruned"),
     candidate(3, (99.0, 99.0), state="failed"),
     candidate(4, (2.0, 8.0), stage=2, origin="crossover", parents=(1, 0), loss="s0 a0 -> r0"),
@@ -63,7 +63,7 @@ def test_marks_lines_and_words():
     marks = [trace for trace in drawn["data"] if trace["mode"] == "markers" and trace["marker"]["symbol"] != "star"]
     assert Counter(trace["name"] for trace in marks) == {
         "random": 2,
-        "forward-dynamics-prior": 1,
+        "dynamics-prior": 1,
         "crossover": 1,
         "replacement": 1,
     }

@@ -22,7 +22,7 @@ from a2ls.search._search_space import LONGEST_HORIZON, SearchSpace
 from a2ls.search._variation import random_loss
 from a2ls.space import OPERATORS, Loss
 
-ORIGINS = ("random", "forward-dynamics-prior", "reward-prediction-prior", "replacement", "crossover", "horizon-change")
+ORIGINS = ("random", "dynamics-prior", "reward-prior", "replacement", "crossover", "horizon-change")
 quick = settings(deadline=None, max_examples=40)
 seeds = st.integers(0, 2**32)
 
@@ -75,7 +75,7 @@ def all_losses(space):
 def test_the_papers_population_has_75_random_and_25_prior_candidates():
     children = initial_population(generator(), 100, SearchSpace(), InitialShares())
     counts = Counter(child.origin for child in children)
-    assert counts == {"random": 75, "forward-dynamics-prior": 13, "reward-prediction-prior": 12}
+    assert counts == {"random": 75, "dynamics-prior": 13, "reward-prior": 12}
 
 
 def test_the_papers_next_population_has_50_20_10_20_candidates():
@@ -123,7 +123,7 @@ def test_origins_of_every_size_are_within_one_of_their_share(size, seed):
     first = Counter(initial_origins(generator(seed), size, InitialShares()))
     assert first.total() == size
     assert abs(first["random"] - 0.75 * size) < 1
-    priors = first["forward-dynamics-prior"], first["reward-prediction-prior"]
+    priors = first["dynamics-prior"], first["reward-prior"]
     assert abs(sum(priors) - 0.25 * size) < 1
     assert 0 <= priors[0] - priors[1] <= 1
     further = Counter(next_origins(generator(seed), size, Shares()))
@@ -149,8 +149,8 @@ def test_other_shares_are_used_instead():
     assert {child.origin for child in children} == {"crossover"}
     only_prior = InitialShares(random=0, prior=1)
     assert Counter(initial_origins(generator(), 9, only_prior)) == {
-        "forward-dynamics-prior": 5,
-        "reward-prediction-prior": 4,
+        "dynamics-prior": 5,
+        "reward-prior": 4,
     }
 
 

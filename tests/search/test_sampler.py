@@ -68,8 +68,8 @@ def test_steady_shares_are_exact_in_every_block():
     origins = [proposal["origin"] for proposal in proposals(study)]
     assert Counter(origins[:population_size]) == {
         "random": 75,
-        "forward-dynamics-prior": 13,
-        "reward-prediction-prior": 12,
+        "dynamics-prior": 13,
+        "reward-prior": 12,
     }
     for block in (1, 2):
         assert Counter(origins[block * population_size :][:population_size]) == {
@@ -99,7 +99,7 @@ def test_shares_of_the_user_are_used():
         study = new_study(mode=mode, shares=shares, initial_shares=initial)
         study.optimize(objective, n_trials=2 * POPULATION)
         origins = [proposal["origin"] for proposal in proposals(study)]
-        assert set(origins[:POPULATION]) == {"forward-dynamics-prior", "reward-prediction-prior"}
+        assert set(origins[:POPULATION]) == {"dynamics-prior", "reward-prior"}
         assert set(origins[POPULATION:]) == {"random"}
 
 

@@ -126,7 +126,7 @@ def test_a_stage_in_which_everything_failed_is_followed_by_a_fresh_first_populat
         origins = Counter(
             proposal["origin"] for proposal in proposals(study)[stage * population_size :][:population_size]
         )
-        assert origins == {"random": 9, "forward-dynamics-prior": 2, "reward-prediction-prior": 1}
+        assert origins == {"random": 9, "dynamics-prior": 2, "reward-prior": 1}
     assert any(proposal["parents"] for proposal in proposals(study)[3 * population_size :])
     assert len(set(losses(study))) == len(losses(study))
 

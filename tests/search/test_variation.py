@@ -12,14 +12,14 @@ from scipy.stats import binom, binomtest, chi2_contingency, chisquare
 from a2ls.search._search_space import SearchSpace
 from a2ls.search._variation import (
     crossover,
+    dynamics_prior,
     flipped,
-    forward_dynamics_prior,
     horizon_change,
     random_loss,
     replacement,
-    reward_prediction_prior,
+    reward_prior,
 )
-from a2ls.space import MSE, OPERATORS, Loss
+from a2ls.space import MSE, OPERATORS, PATTERNS, Loss, contains
 
 LIKELY, IMPOSSIBLE = 1e-4, 1e-6
 """What is drawn must not be less likely than the first at the right rate, and less than the second at a wrong one."""
@@ -112,7 +112,7 @@ def test_replacement_flips_source_and_target_alike_and_independently(horizon):
 
 
 @pytest.mark.parametrize("max_horizon", [3, 10])
-@pytest.mark.parametrize("make", [random_loss, forward_dynamics_prior, reward_prediction_prior])
+@pytest.mark.parametrize("make", [random_loss, dynamics_prior, reward_prior])
 def test_horizons_of_new_losses_are_uniform(make, max_horizon):
     rng = generator()
     counts = horizons_of([make(rng, SearchSpace(max_horizon)) for _ in range(4_000)], max_horizon)
@@ -133,7 +133,7 @@ def test_bits_of_random_losses_are_even_for_every_kind_and_step(horizon):
     assert_independent(source[:, 0], source[:, 1])
 
 
-@pytest.mark.parametrize("make", [random_loss, forward_dynamics_prior, reward_prediction_prior])
+@pytest.mark.parametrize("make", [random_loss, dynamics_prior, reward_prior])
 def test_operators_of_new_losses_are_uniform(make):
     rng = generator()
     operators = [make(rng, THREE).operator for _ in range(2_000)]
@@ -144,9 +144,9 @@ def test_operators_of_new_losses_are_uniform(make):
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
-def test_forward_dynamics_prior_has_the_papers_rates(horizon):
+def test_dynamics_prior_has_the_papers_rates(horizon):
     rng = generator()
-    source, target = by_horizon([forward_dynamics_prior(rng, SearchSpace(3)) for _ in range(6_000)], horizon)
+    source, target = by_horizon([dynamics_prior(rng, SearchSpace(3)) for _ in range(6_000)], horizon)
     for step in range(horizon + 1):
         assert_rate(source[:, step, 0], 0.2, 0.1, 0.3, 0.5)
         assert_rate(source[:, step, 1], 0.8, 0.7, 0.9, 0.5)
@@ -160,15 +160,22 @@ def test_forward_dynamics_prior_has_the_papers_rates(horizon):
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
-def test_reward_prediction_prior_has_the_papers_rates(horizon):
+def test_reward_prior_has_the_papers_rates(horizon):
     rng = generator()
-    source, target = by_horizon([reward_prediction_prior(rng, SearchSpace(3)) for _ in range(6_000)], horizon)
+    source, target = by_horizon([reward_prior(rng, SearchSpace(3)) for _ in range(6_000)], horizon)
     for step in range(horizon + 1):
         assert_rate(target[:, step, 2], 0.8, 0.7, 0.9, 0.5)
         for kind in range(3):
             assert_rate(source[:, step, kind], 0.5, 0.4, 0.6, 0.2, 0.8)
     assert not target[:, :, :2].any()
     assert_independent(source[:, :, 2], target[:, :, 2])
+
+
+def test_a_loss_of_the_dynamics_prior_need_not_have_the_forward_dynamics_pattern():
+    rng = generator()
+    having = [contains(dynamics_prior(rng, SearchSpace()), PATTERNS["forward-dynamics"]) for _ in range(10_000)]
+    # s0 and a0 in the source, and s1 in the target because it is not in the source.
+    assert_rate(having, 0.2 * 0.8 * 0.8, 0.1, 0.16)
 
 
 # Crossover
@@ -296,7 +303,7 @@ def test_crossover_takes_the_operator_from_either_parent_with_one_half():
 def test_the_only_operator_of_a_space_never_changes(operator, seed):
     rng, space = generator(seed), SearchSpace(operators=(operator,))
     parents = [loss_of_horizon(3, number, operator) for number in range(2)]
-    made = [make(rng, space) for make in (random_loss, forward_dynamics_prior, reward_prediction_prior)]
+    made = [make(rng, space) for make in (random_loss, dynamics_prior, reward_prior)]
     made += [replacement(rng, parents[0], space), horizon_change(rng, parents[0], space), crossover(rng, *parents)]
     assert {loss.operator for loss in made} == {operator}
 
@@ -304,7 +311,7 @@ def test_the_only_operator_of_a_space_never_changes(operator, seed):
 # The released layout: states 0..k, actions and rewards 0..k-1
 
 RELEASED = SearchSpace(layout="released")
-FRESH = [random_loss, forward_dynamics_prior, reward_prediction_prior]
+FRESH = [random_loss, dynamics_prior, reward_prior]
 
 
 def released_bits(horizon):
@@ -384,25 +391,25 @@ def test_replacement_flips_half_a_bit_of_each_mask_in_the_released_layout(horizo
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_new_losses_of_the_released_layout_have_the_papers_rates(horizon):
     space, rng = SearchSpace(3, layout="released"), generator()
-    random, forward, reward = (
+    random, dynamics, reward = (
         by_horizon([make(rng, space) for _ in range(6_000)], horizon)
-        for make in (random_loss, forward_dynamics_prior, reward_prediction_prior)
+        for make in (random_loss, dynamics_prior, reward_prior)
     )
     for step in range(horizon + 1):
         assert_rate(random[0][:, step, 0], 0.5, 0.4, 0.6)
         assert_rate(random[1][:, step, 0], 0.5, 0.4, 0.6)
-        assert_rate(forward[0][:, step, 0], 0.2, 0.1, 0.3)
+        assert_rate(dynamics[0][:, step, 0], 0.2, 0.1, 0.3)
         assert_rate(reward[0][:, step, 0], 0.5, 0.4, 0.6)
     for step in range(horizon):
         for kind in (1, 2):
             assert_rate(random[0][:, step, kind], 0.5, 0.4, 0.6)
             assert_rate(random[1][:, step, kind], 0.5, 0.4, 0.6)
-            assert_rate(forward[1][:, step, kind], 0.5, 0.4, 0.6)
-        assert_rate(forward[0][:, step, 1], 0.8, 0.7, 0.9)
+            assert_rate(dynamics[1][:, step, kind], 0.5, 0.4, 0.6)
+        assert_rate(dynamics[0][:, step, 1], 0.8, 0.7, 0.9)
         assert_rate(reward[1][:, step, 2], 0.8, 0.7, 0.9)
-    assert np.array_equal(forward[1][:, :, 0], ~forward[0][:, :, 0])
+    assert np.array_equal(dynamics[1][:, :, 0], ~dynamics[0][:, :, 0])
     assert not reward[1][:, :, :2].any()
-    for made in (random, forward, reward):
+    for made in (random, dynamics, reward):
         assert not any(side[:, horizon, 1:].any() for side in made)
 
 

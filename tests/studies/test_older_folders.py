@@ -26,6 +26,8 @@ def test_an_older_search_is_read_and_goes_on(old, capfd):
     assert [(each.number, each.stage, each.state) for each in before] == [
         (0, 1, "finished"), (1, 1, "finished"), (2, 1, "finished"), (3, 2, "finished")]  # fmt: skip
     assert [len(each.curve.points) for each in before] == [2] * 4
+    # The storage has another name for the prior.
+    assert sorted(each.origin for each in before) == ["dynamics-prior", "random", "random", "replacement"]
     for command in (["top", search], ["analyze", search], ["report", search, "--out", str(old / "report.html")]):
         assert main(command) == 0
     printed = capfd.readouterr().out

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import optuna
+import pytest
 from optuna.trial import TrialState, create_trial
 
 from a2ls.search import SearchFolder
+from a2ls.search._population import PROPOSAL_KEY, Proposal
 from a2ls.space import Loss
 from a2ls.studies import GridSource, Run, baseline, loss_method, method, read_candidate, read_record
 from a2ls.training import Curve, CurvePoint
@@ -37,6 +39,22 @@ def test_a_candidate_of_version_0_1_is_read():
     assert (candidate.env, candidate.seed, candidate.seconds) == ("Pendulum-v1", 3, 1.5)
     assert (candidate.state, candidate.curve, candidate.reasons) == ("finished", CURVE, ())
     assert (candidate.stage, candidate.origin, candidate.parents, candidate.repeat_of) == (2, "crossover", (4, 1), None)
+
+
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [
+        ("forward-dynamics-prior", "dynamics-prior"),
+        ("reward-prediction-prior", "reward-prior"),
+        ("horizon-change", "horizon-change"),
+        ("sampler", "sampler"),
+    ],
+)
+def test_former_names_of_origins_are_read(former, name):
+    assert read_candidate(former_trial(origin=former)).origin == name
+    stored = Proposal(Loss.parse(TEXT), former).to_attribute()
+    trial = create_trial(value=4.0, system_attrs={PROPOSAL_KEY: stored})
+    assert Proposal.of(trial, 10).origin == name
 
 
 def test_a_grid_of_version_0_1_goes_on_with_what_is_missing(tiny_training):

@@ -14,7 +14,7 @@ from a2ls._errors import BadInput
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import PATTERNS, Loss, Operator, contains, names_of
-from a2ls.studies import Candidate, StudyFolder, TrialRecord, label_of
+from a2ls.studies import Candidate, StudyFolder, TrialRecord, label_of, origin_name
 from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping, write_whole
 
 _NAME = "candidates"
@@ -245,7 +245,7 @@ def _record(values: dict[str, Any]) -> TrialRecord:
     return Candidate(
         **fields,
         stage=values["stage"],
-        origin=values["origin"],
+        origin=origin_name(values["origin"]),
         parents=tuple(values["parents"]),
         repeat_of=values["repeat_of"],
     )

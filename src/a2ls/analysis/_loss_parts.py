@@ -42,7 +42,7 @@ _GROUPS: dict[Family, tuple[str, str]] = {
 # In the order of the bits at each step of a mask.
 _NUMBERS = ("states", "actions", "rewards")
 # Without parents, and drawn regardless of what was found before.
-_FRESH_ORIGINS = frozenset({"random", "forward-dynamics-prior", "reward-prediction-prior"})
+_FRESH_ORIGINS = frozenset({"random", "dynamics-prior", "reward-prior"})
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from a2ls._errors import BadInput
 from a2ls.search._search_space import SearchSpace
 from a2ls.search._variation import (
     crossover,
-    forward_dynamics_prior,
+    dynamics_prior,
     horizon_change,
     random_loss,
     replacement,
-    reward_prediction_prior,
+    reward_prior,
 )
 from a2ls.space import Loss
+from a2ls.studies import origin_name
 
 PROPOSAL_KEY = "a2ls:proposal"
 
@@ -65,16 +66,14 @@ class Proposal:
             return None
         return Proposal(
             Loss.parse(stored["loss"], max_horizon),
-            stored["origin"],
+            origin_name(stored["origin"]),
             tuple(stored["parents"]),
             stored["repeat_of"],
             stored["occurrence"],
         )
 
 
-Origin = Literal[
-    "random", "forward-dynamics-prior", "reward-prediction-prior", "replacement", "crossover", "horizon-change"
-]
+Origin = Literal["random", "dynamics-prior", "reward-prior", "replacement", "crossover", "horizon-change"]
 
 # How often a child is drawn again that repeats a known loss (all that can be mixed from similar parents may be known),
 # and one that is invalid. Where no draw is valid (a single parent of the longest horizon whose target is the last step
@@ -90,7 +89,7 @@ class InitialShares:
     random: float = 0.75
     """Every bit even."""
     prior: float = 0.25
-    """From the priors: forward dynamics and reward prediction, half of each."""
+    """From the priors of dynamics and of rewards, half of each."""
 
     def __post_init__(self) -> None:
         _check_shares(self)
@@ -114,8 +113,8 @@ def initial_origins(rng: np.random.Generator, size: int, shares: InitialShares) 
     random, prior = apportioned(size, (shares.random, shares.prior))
     counts: dict[Origin, int] = {
         "random": random,
-        "forward-dynamics-prior": prior - prior // 2,
-        "reward-prediction-prior": prior // 2,
+        "dynamics-prior": prior - prior // 2,
+        "reward-prior": prior // 2,
     }
     return _shuffled(rng, counts)
 
@@ -214,8 +213,8 @@ def _child(rng: np.random.Generator, origin: Origin, parents: Mapping[int, Loss]
 
 _FRESH: dict[str, Callable[[np.random.Generator, SearchSpace], Loss]] = {
     "random": random_loss,
-    "forward-dynamics-prior": forward_dynamics_prior,
-    "reward-prediction-prior": reward_prediction_prior,
+    "dynamics-prior": dynamics_prior,
+    "reward-prior": reward_prior,
 }
 _FROM_ONE: dict[str, Callable[[np.random.Generator, Loss, SearchSpace], Loss]] = {
     "replacement": replacement,

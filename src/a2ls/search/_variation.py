@@ -16,9 +16,9 @@ from a2ls.space import KINDS, Layout, Loss, Operator, mask_length
 Mask = tuple[bool, ...]
 
 _RANDOM_BITS = 0.5
-# The forward dynamics prior of appendix C.3. The paper gives two rules for the states of the target (Bernoulli 0.2, and
-# the flipped states of the source); the first can only mean the source's, so that is how it is read here.
-_FORWARD_SOURCE_STATES, _FORWARD_SOURCE_ACTIONS = 0.2, 0.8
+# The dynamics prior is the forward dynamics of appendix C.3. The paper gives two rules for the states of the target
+# (Bernoulli 0.2, and the flipped states of the source); the first can only mean the source's, so it is read so here.
+_DYNAMICS_SOURCE_STATES, _DYNAMICS_SOURCE_ACTIONS = 0.2, 0.8
 _REWARD_TARGET_REWARDS = 0.8
 
 
@@ -29,14 +29,14 @@ def random_loss(rng: np.random.Generator, space: SearchSpace) -> Loss:
     return Loss(horizon, source, target, _random_operator(rng, space))
 
 
-def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
+def dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
     """A loss that probably predicts states from others and from actions.
 
     Few states (0.2) and many actions (0.8) in the source; the target has the states that the source has not; all
-    other bits are even.
+    other bits are even. So such a loss need not contain the forward-dynamics pattern `s0 a0 -> s1`.
     """
     horizon = _random_horizon(rng, space)
-    probability = _by_kind(horizon, s=_FORWARD_SOURCE_STATES, a=_FORWARD_SOURCE_ACTIONS, r=_RANDOM_BITS)
+    probability = _by_kind(horizon, s=_DYNAMICS_SOURCE_STATES, a=_DYNAMICS_SOURCE_ACTIONS, r=_RANDOM_BITS)
     source = _bits(rng, horizon, probability, space.layout)
     target = _bits(rng, horizon, _RANDOM_BITS, space.layout)
     # Every layout has all states.
@@ -44,7 +44,7 @@ def forward_dynamics_prior(rng: np.random.Generator, space: SearchSpace) -> Loss
     return Loss(horizon, source, target, _random_operator(rng, space))
 
 
-def reward_prediction_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
+def reward_prior(rng: np.random.Generator, space: SearchSpace) -> Loss:
     """A loss that predicts rewards and nothing else: each with probability 0.8, from an even source."""
     horizon = _random_horizon(rng, space)
     target = _bits(rng, horizon, _by_kind(horizon, s=0.0, a=0.0, r=_REWARD_TARGET_REWARDS), space.layout)

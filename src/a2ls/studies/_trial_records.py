@@ -20,6 +20,9 @@ State = Literal["running", "finished", "pruned", "failed"]
 _LABEL, _LOSS, _ENV, _SEED, _CURVE, _SECONDS, _REASONS = "label", "loss", "env", "seed", "curve", "seconds", "reasons"
 _STAGE, _ORIGIN, _PARENTS, _REPEAT_OF = "stage", "origin", "parents", "repeat_of"
 
+# As versions 0.1 and 0.2 wrote them. A pattern is called forward-dynamics, too, which such losses need not have.
+_FORMER_ORIGINS = {"forward-dynamics-prior": "dynamics-prior", "reward-prediction-prior": "reward-prior"}
+
 _STATES: dict[TrialState, State] = {
     TrialState.RUNNING: "running",
     TrialState.WAITING: "running",
@@ -92,10 +95,15 @@ def read_candidate(trial: FrozenTrial) -> Candidate:
     return Candidate(
         **_fields(trial),
         stage=attributes[_STAGE],
-        origin=attributes[_ORIGIN],
+        origin=origin_name(attributes[_ORIGIN]),
         parents=tuple(attributes[_PARENTS]),
         repeat_of=attributes.get(_REPEAT_OF),
     )
+
+
+def origin_name(stored: str) -> str:
+    """The name that an origin has now, from what is stored; earlier versions wrote others."""
+    return _FORMER_ORIGINS.get(stored, stored)
 
 
 def has_record(trial: BaseTrial) -> bool:

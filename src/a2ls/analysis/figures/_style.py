@@ -21,8 +21,8 @@ ORANGE, SKY, GREY = "#BF8300", "#2B93D1", "#808080"
 
 ORIGIN_COLOURS = {
     "random": GREY,
-    "forward-dynamics-prior": ORANGE,
-    "reward-prediction-prior": PURPLE,
+    "dynamics-prior": ORANGE,
+    "reward-prior": PURPLE,
     "replacement": BLUE,
     "crossover": VERMILLION,
     "horizon-change": GREEN,
@@ -32,8 +32,8 @@ ORIGIN_COLOURS = {
 # Told by their shape as well, where colours fail.
 _ORIGIN_SYMBOLS = {
     "random": "circle",
-    "forward-dynamics-prior": "triangle-up",
-    "reward-prediction-prior": "triangle-down",
+    "dynamics-prior": "triangle-up",
+    "reward-prior": "triangle-down",
     "replacement": "square",
     "crossover": "diamond",
     "horizon-change": "pentagon",
