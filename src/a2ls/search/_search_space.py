@@ -46,7 +46,8 @@ class SearchSpace:
             raise BadInput(f"layout is {self.layout!r}, but must be one of {', '.join(LAYOUTS)}")
 
     def __contains__(self, loss: Loss) -> bool:
-        return loss.is_valid(self.max_horizon) and loss.operator in self.operators and loss.fits(self.layout)
+        fits = loss.is_valid(self.max_horizon) and loss.fits(self.layout)
+        return fits and loss.operator in self.operators and loss.predictor
 
 
 Encoding = Literal["masks", "bits"]
