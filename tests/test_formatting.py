@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from a2ls._formatting import count_of, duration, interval_text, number_text, p_value_text
+from a2ls._formatting import count_of, duration, interval_text, level_text, number_text, p_value_text
 from a2ls._statistics import Interval
 
 
@@ -23,6 +23,8 @@ def test_numbers_have_the_digits_and_the_sign_that_are_asked_for():
     assert (number_text(2.25), number_text(-2, 3), number_text(2, sign=True)) == ("2.2", "-2.000", "+2.0")
     assert interval_text(Interval(-1, 2.5)) == interval_text([-1, 2.5]) == "-1.0 to 2.5"
     assert (count_of(1, "stage"), count_of(1200, "stage")) == ("1 stage", "1,200 stages")
+    assert (count_of(1, "loss", "losses"), count_of(2, "loss", "losses")) == ("1 loss", "2 losses")
+    assert [level_text(1 - 0.05 / count) for count in (1, 3, 5)] == ["95 %", "98.33 %", "99 %"]
 
 
 def test_a_p_value_is_never_zero():

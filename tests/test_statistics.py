@@ -9,6 +9,7 @@ from scipy import stats
 from a2ls._statistics import (
     Estimate,
     Interval,
+    corrected_level,
     mean_band,
     mean_estimate,
     normalised,
@@ -74,6 +75,20 @@ def test_coverage_is_what_the_documentation_says(seeds, coverage):
     samples = generator.normal(7, 3, (1_000, seeds))
     intervals = [mean_estimate(sample, resamples=1_000, seed=number).interval for number, sample in enumerate(samples)]
     assert np.mean([interval.holds(7) for interval in intervals]) == pytest.approx(coverage, abs=0.03)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.99])
+def test_an_interval_has_the_level_that_is_asked_for(level):
+    """Of normal scores the mean is normal, so the ends are known; and they hold the true mean as often as they say."""
+    assert corrected_level(1) == pytest.approx(0.95)
+    assert corrected_level(5) == pytest.approx(0.99)
+    samples = np.random.default_rng(0).normal(7, 3, (300, 40))
+    scores = samples[0]
+    ours = normalised_estimate([scores], [np.ones(3)], level=level, resamples=20_000).interval
+    distance = stats.norm.ppf((1 + level) / 2) * scores.std() / math.sqrt(40)
+    assert ours == pytest.approx((scores.mean() - distance, scores.mean() + distance), abs=0.1 * distance)
+    estimates = [normalised_estimate([own], [np.ones(3)], level=level, seed=place) for place, own in enumerate(samples)]
+    assert np.mean([each.interval.holds(7) for each in estimates]) == pytest.approx(level, abs=0.03)
 
 
 def test_normalised_interval_covers_the_true_ratio():

@@ -27,6 +27,11 @@ def interval_text(interval: Sequence[float] | None, digits: int = 1) -> str:
     return UNKNOWN if interval is None else " to ".join(f"{end:.{digits}f}" for end in interval)
 
 
+def level_text(level: float) -> str:
+    """The level of an interval: `95 %`, `98.33 %`."""
+    return f"{100 * level:.4g} %"
+
+
 def p_value_text(p: float | None) -> str:
     """The p of a test; None where there was none."""
     return "<0.001" if p is not None and p < 0.001 else number_text(p, 3)
@@ -40,6 +45,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def count_of(number: int, noun: str) -> str:
-    """A number and its noun: `1 stage`, `1,200 stages`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count_of(number: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: `1 stage`, `1,200 stages`; the plural is that with an s if it is not given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
