@@ -4,13 +4,15 @@ import json
 import math
 import shutil
 
+import numpy as np
 import pytest
 
 from a2ls import BadInput
+from a2ls._statistics import normalised_estimate
 from a2ls.benchmark import NoVerdict, Validation, best_losses, first_fresh_seed, validate
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchConfig, SearchFolder
-from a2ls.space import Loss, named_loss
+from a2ls.space import BadLossFile, Loss, named_loss
 from a2ls.studies import Candidate
 from a2ls.training import Curve, CurvePoint, TrainConfig
 from helpers.engines import InstantEngine
@@ -90,13 +92,17 @@ def test_a_search_that_has_not_begun_has_fresh_seeds_too(tmp_path):
 
 
 def prepared(searched, scores, envs=("Pendulum-v1", "walker-run"), seeds=3, **options):
-    """A validation with made-up scores by environment: that of the baseline, and one for each place."""
+    """A validation with made-up scores by environment: that of the baseline, and one for each place.
+
+    A score is one number, or one for each seed.
+    """
     validation = Validation.prepare(searched, [in_env(env) for env in envs], seeds=seeds, **options)
     places = {each.method("sac").name: each.place for each in validation.selected}
 
     def score(job):
         own = scores[job.training.config.environment.env]
         value = own[places.get(str(job.training.loss and job.training.loss.canonical()), 0)]
+        value = value[job.training.seed - 7] if isinstance(value, list) else value
         # The points of a curve are half of this and all of it, so the AULC is the value.
         return value if isinstance(value, Exception) else value / 0.75
 
@@ -124,9 +130,94 @@ def test_the_verdict_is_normalised_by_the_baseline_of_each_environment(searched)
         (second, pytest.approx(1.75), 1),
         (first, pytest.approx(1.5), 2),
     ]
-    assert verdict.winner.mean.interval == pytest.approx((1.75, 1.75))
-    assert verdict.beats_baseline
+    assert verdict.best.mean.interval == pytest.approx((1.75, 1.75))
+    assert verdict.outcome == "better"
     assert (verdict.name, verdict.negative, verdict.left_out) == ("mine-winner", ("Pendulum-v1",), ())
+
+
+# The AULCs of the baseline and two losses with the seeds 7, 8 and 9, and what is to be said of them.
+OUTCOMES = {
+    "better": (
+        [[10, 11, 9], [20, 21, 19], [11, 12, 10]],
+        "As far as 3 seeds tell, #1, the best of 2 losses, is better than sac in walker-run: AULC 2.000 where sac has "
+        "1, 97.5 % interval ",
+    ),
+    "unclear": (
+        [[10, 15, 5], [11, 17, 5], [9, 12, 3]],
+        "It is unclear whether #1, the best of 2 losses, is better than sac in walker-run: it has AULC 1.100 where sac "
+        "has 1, but its 97.5 % interval ",
+    ),
+    "none": (
+        [[10, 11, 9], [6, 7, 5], [8, 10, 9]],
+        "None of the 2 losses is better than sac on average in walker-run: the best, #2, has AULC 0.900 where sac has "
+        "1, 97.5 % interval ",
+    ),
+}
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_each_outcome_is_said_in_a_sentence_and_in_the_file(searched, outcome):
+    scores, sentence = OUTCOMES[outcome]
+    validation, _ = prepared(searched, {"walker-run": scores}, envs=["walker-run"], top=2)
+    verdict = validation.verdict()
+    assert verdict.outcome == outcome
+    assert verdict.sentence.startswith(sentence)
+    arrays = [np.array(own, dtype=float) for own in scores]
+    best = arrays[verdict.best.selected.place]
+    direct = normalised_estimate([best], [arrays[0]], level=0.975, resamples=4_000).interval
+    assert verdict.corrected == pytest.approx(direct)
+    plain = verdict.best.mean.interval
+    assert direct.low <= plain.low < plain.high <= direct.high
+    assert direct != plain
+
+    path = validation.write_winner(verdict)
+    values = json.loads(path.read_text())
+    assert (values["outcome"], values["verdict"], values["level"]) == (outcome, verdict.sentence, 0.975)
+    assert values["corrected_interval"] == list(verdict.corrected)
+    assert {each["place"]: each["loss"] for each in values["losses"]} == {
+        each.place: str(each.loss) for each in validation.selected
+    }
+    for each in values["losses"]:
+        own = each["normalised"]
+        assert own["overall"] == own["walker-run"]
+        assert own["overall"]["mean"] == pytest.approx(arrays[each["place"]].mean() / arrays[0].mean())
+        assert own["overall"]["interval"][0] < own["overall"]["mean"] < own["overall"]["interval"][1]
+    if outcome == "none":
+        assert (values["loss"], values["name"]) == (None, None)
+        with pytest.raises(BadLossFile) as caught:
+            named_loss(str(path))
+        for words in (str(path), verdict.sentence, "on walker-run with the seeds 7, 8, 9", "a2ls validate "):
+            assert words in str(caught.value)
+    else:
+        assert named_loss(str(path)) == verdict.best.selected.loss
+        assert values["name"] == ("mine-winner" if outcome == "better" else "mine-best")
+        assert ("not shown to be better than sac" in values["about"]) == (outcome == "unclear")
+
+
+def test_a_single_loss_needs_no_correction(searched):
+    validation, _ = prepared(searched, {"walker-run": [[10, 11, 9], [8, 9, 7]]}, envs=["walker-run"], top=1)
+    verdict = validation.verdict()
+    assert verdict.corrected == verdict.best.mean.interval
+    assert verdict.sentence.startswith("#1, the only loss, is not better than sac on average in walker-run: it has")
+
+
+def test_a_baseline_that_scores_nothing_with_some_seeds_leaves_it_unclear(searched):
+    validation, _ = prepared(searched, {"walker-run": [[0, 0, 9], [8, 9, 7]]}, envs=["walker-run"], top=1)
+    verdict = validation.verdict()
+    assert verdict.outcome == "unclear"
+    assert verdict.sentence.endswith("; there is no interval, since the mean of some seeds of sac is 0.")
+
+
+@pytest.mark.parametrize(("seeds", "wrong"), [(3, 0.18), (5, 0.10), (10, 0.04)])
+def test_how_often_a_loss_is_called_better_that_is_not(seeds, wrong):
+    """As the documentation of the outcome says, for the best of five losses with the scores of the baseline."""
+    generator = np.random.default_rng(0)
+    called = 0
+    for _ in range(400):
+        baseline, *losses = generator.normal(100, 25, (6, seeds))
+        best = max(losses, key=np.mean)
+        called += normalised_estimate([best], [baseline], level=0.99).interval.low > 1
+    assert called / 400 == pytest.approx(wrong, abs=0.03)
 
 
 def test_the_winner_is_a_loss_file(searched):
@@ -149,8 +240,9 @@ def test_the_winner_is_a_loss_file(searched):
 def test_few_seeds_have_no_interval(searched):
     validation, _ = prepared(searched, {"walker-run": [10, 30, 20, 1, 1]}, envs=["walker-run"], seeds=2)
     verdict = validation.verdict()
-    assert verdict.winner.mean.interval is None
-    assert not verdict.beats_baseline
+    assert verdict.best.mean.interval is None
+    assert verdict.outcome == "unclear"
+    assert verdict.sentence.endswith("it has AULC 3.000 where sac has 1; 2 seeds are too few for an interval.")
     assert json.loads(validation.write_winner(verdict).read_text())["normalised"]["overall"]["interval"] is None
 
 
@@ -166,7 +258,7 @@ def test_a_loss_without_results_is_left_out_and_the_others_are_judged(searched):
     validation, _ = prepared(searched, {"walker-run": [10, 30, 20], "Pendulum-v1": [10, RuntimeError("no"), 20]}, top=2)
     verdict = validation.verdict()
     assert verdict.left_out == validation.selected[:1]
-    assert verdict.winner.selected == validation.selected[1]
+    assert verdict.best.selected == validation.selected[1]
 
 
 def test_an_environment_where_the_baseline_scores_nothing_is_left_out(searched):
@@ -174,8 +266,8 @@ def test_an_environment_where_the_baseline_scores_nothing_is_left_out(searched):
     verdict = validation.verdict()
     assert verdict.without_scale == ("walker-run",)
     assert list(verdict.environments) == ["Pendulum-v1"]
-    assert verdict.winner.mean.value == pytest.approx(2.0)
-    assert not math.isnan(verdict.winner.mean.value)
+    assert verdict.best.mean.value == pytest.approx(2.0)
+    assert not math.isnan(verdict.best.mean.value)
 
 
 def test_no_verdict(searched):
@@ -200,4 +292,4 @@ def test_what_cannot_be_validated(tmp_path, searched):
 def test_validate_is_all_of_it_in_one_call(searched):
     verdict = validate(searched, [in_env("Pendulum-v1")], top=2, seeds=3, engine=InstantEngine(2))
     assert len(verdict.overall) == 2
-    assert named_loss(str(searched.files.winner)) == verdict.winner.selected.loss
+    assert json.loads(searched.files.winner.read_text())["verdict"] == verdict.sentence

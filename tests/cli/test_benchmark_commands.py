@@ -231,25 +231,78 @@ def test_an_interrupted_benchmark_says_how_to_go_on_and_does(tmp_path):
 # validate
 
 
-def test_from_a_search_to_a_validated_loss_that_trains_an_agent(capsys):
+def commands_of(output):
+    """What is offered to be typed, by what it is for."""
+    lines = [line.strip() for line in output.splitlines() if line.startswith("  a2ls ")]
+    return {why.strip(): shlex.split(command)[1:] for command, _, why in (line.partition("#") for line in lines)}
+
+
+def test_a_search_and_its_cross_validation_with_one_seed_that_tells_nothing(capsys):
     folder = searched(seed=3)
     assert run("validate", "mine", "--top", "2", "--seeds", "1", "--workers", "1") == 0
     output = capsys.readouterr().out
-    winner = json.loads((folder.path / "winner.json").read_text())
-    assert f"mine-winner is #{1 if winner['loss'] in output.splitlines()[2] else 2}: {winner['loss']}" in output
-    assert "So few seeds do not tell whether it is better than sac" in output
-    assert (winner["environments"], winner["seeds"]) == (["Pendulum-v1"], [4])
+    said = json.loads((folder.path / "winner.json").read_text())
+    assert said["outcome"] in ("unclear", "none")
+    assert said["verdict"] in " ".join(output.split())
+    assert "1 seed is too few for an interval." in said["verdict"]
+    assert (said["environments"], said["seeds"]) == (["Pendulum-v1"], [4])
     assert fits(output)
 
-    commands = [line.partition("#")[0].strip() for line in output.splitlines() if line.startswith("  a2ls ")]
-    losses, train, benchmark = (shlex.split(command)[1:] for command in commands)
-    assert run(*losses) == 0
-    assert f"loss {winner['loss']}" in re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert run(*train, "--out", "agent") == 0
-    job = RunFolder.open(Path("agent")).job
-    assert (str(job.loss), job.config) == (winner["loss"], PENDULUM)
-    _, configs = parse_grid(benchmark[1:], "a2ls benchmark", Arguments)
-    assert configs == (PENDULUM,)
+
+# Scores of all losses and of the baseline, plus one from seed to seed; and what is offered next.
+MORE = ["the same with more seeds", "more losses of the search", "a longer search"]
+NEXT = {
+    "better": (60, 20, ["what it predicts", "an agent with it", "how good it is, with other seeds"]),
+    "unclear": (21, 20, [*MORE, "what the best predicts", "the best alone, with other seeds"]),
+    "none": (10, 20, MORE),
+}
+
+
+@pytest.mark.parametrize("outcome", NEXT)
+def test_validation_ends_with_a_verdict_and_with_what_to_do(outcome, monkeypatch, capsys):
+    loss, sac, offered = NEXT[outcome]
+
+    def score(job):
+        return (sac if job.training.loss is None else loss) + 10 * (job.training.seed % 3)
+
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", partial(InstantEngine, score=score))
+    searched(seed=3)
+    assert run("validate", "--top", "2", "mine", "--seeds=3") == 0
+    output = capsys.readouterr().out
+    said = json.loads(Path("mine/winner.json").read_text())
+    assert said["outcome"] == outcome
+    sentence, table, note, last = (
+        output.index(words)
+        for words in (said["verdict"][:40], "AULC, where sac is 1", "97.5 % instead of 95 %", "To go on:")
+    )
+    assert sentence < table < note < last
+    assert said["verdict"] in " ".join(output.split())
+    assert ("winner," in output) == (outcome == "better")
+    assert fits(output)
+    commands = commands_of(output)
+    assert list(commands) == offered
+
+    for why, command in commands.items():
+        if command[0] == "benchmark":
+            assert parse_grid(command[1:], "a2ls benchmark", Arguments)[1] == (PENDULUM,)
+        elif command[0] == "train":
+            assert run(*command, "--out", "agent") == 0
+            job = RunFolder.open(Path("agent")).job
+            assert (str(job.loss), job.config) == (said["loss"], PENDULUM)
+        else:
+            assert run(*command) == 0, why
+    if outcome != "none":
+        assert said["loss"] in output
+    else:
+        assert commands["the same with more seeds"] == ["validate", "--top", "2", "mine", "--seeds=10"]
+        assert said["loss"] is None
+        run("validate", "mine", "--top", "2")
+        for command in ("train", "losses", "benchmark"):
+            capsys.readouterr()
+            assert run(command, *(["--loss"] if command != "losses" else []), "mine/winner.json") == 2
+            error = capsys.readouterr().err
+            assert "None of the 2 losses is better than sac on average in Pendulum-v1" in error
+            assert "a2ls validate mine --top 10 --seeds 10 --env Pendulum-v1" in error
 
 
 @pytest.mark.usefixtures("simulated")
@@ -264,10 +317,7 @@ def test_validation_goes_on_and_grows(capsys):
     assert "20 of 20 trainings done" in output.err
     assert "all together" in output.out
     assert re.search(r"all together +1 +#\d +\d\.\d{3} +\d\.\d{3} to \d\.\d{3}", output.out)
-    # Whoever is worse than the baseline needs no such caution.
-    text = " ".join(output.out.split())
-    assert ("chosen as the best of 3 by these very scores" in text) != ("It is worse than" in text)
-    assert re.search("Its interval, .* includes 1|As far as these seeds tell it is better|It is worse", output.out)
+    assert "the best was chosen among 3 losses by these very scores" in " ".join(output.out.split())
     assert fits(output.out)
     winner = json.loads((folder.path / "winner.json").read_text())
     assert winner["environments"] == ["Pendulum-v1", "MountainCarContinuous-v0"]

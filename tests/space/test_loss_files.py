@@ -23,6 +23,18 @@ def test_a_json_file_with_a_loss(folder):
     assert describe("winner.json") == "best of 5"
 
 
+def test_a_cross_validation_without_a_winner_is_refused_with_what_it_said_and_what_to_do(folder):
+    said = {"loss": None, "outcome": "none", "verdict": "None is better than sac.", "losses": [1] * 7}
+    (folder / "winner.json").write_text(json.dumps(said | {"environments": ["walker-run", "x y"], "seeds": [3, 4]}))
+    with pytest.raises(BadLossFile) as caught:
+        find_loss(str(folder / "winner.json"))
+    message = str(caught.value)
+    assert message.startswith(f"{folder}/winner.json has no loss. Its cross-validation on walker-run, x y with the ")
+    assert "seeds 3, 4 says: None is better than sac." in message
+    assert f"a2ls validate {folder} --top 14 --seeds 10 --env walker-run 'x y'" in message
+    assert f"a2ls search --resume {folder}" in message
+
+
 def test_json_needs_nothing_but_the_loss_and_no_suffix(folder):
     (folder / "mine").write_text('{"loss": "s0 -> s0 | bilinear +neg | no predictor"}')
     assert find_loss("mine") == named_loss("curl")

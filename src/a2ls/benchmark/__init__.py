@@ -17,6 +17,7 @@ from a2ls.benchmark._results import (
 from a2ls.benchmark._validation import (
     LeaderboardEntry,
     NoVerdict,
+    Outcome,
     Selected,
     Validation,
     Verdict,
@@ -32,6 +33,7 @@ __all__ = [
     "Measure",
     "MethodRuns",
     "NoVerdict",
+    "Outcome",
     "Selected",
     "Validation",
     "Verdict",

@@ -3,6 +3,8 @@
 A search trains a loss once, with one seed in one environment, and then takes the best of hundreds: part of such a score
 is luck. So the best few are trained anew, in several environments, and with seeds that the search has not used: those
 after its last. The score that selected a loss is never used again.
+
+The best of them is a winner only if it is shown to be better than the baseline: that none is, is an answer too.
 """
 
 from __future__ import annotations
@@ -12,9 +14,21 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from a2ls._errors import BadInput
-from a2ls._statistics import Estimate, Scores, normalised_estimate, ranks
+from a2ls._formatting import count_of, interval_text, level_text, number_text
+from a2ls._statistics import (
+    MANY_SEEDS,
+    MIN_SEEDS,
+    RESAMPLES,
+    Estimate,
+    Interval,
+    Scores,
+    corrected_level,
+    normalised_estimate,
+    ranks,
+)
 from a2ls.benchmark._benchmark import BenchmarkFolder, Grid
 from a2ls.benchmark._results import method_runs
 from a2ls.engine import Engine
@@ -22,6 +36,9 @@ from a2ls.search import SearchFolder
 from a2ls.space import Loss
 from a2ls.studies import Candidate, Method, StudyFolder, baseline, loss_method
 from a2ls.training import TrainConfig, plain_baseline, write_whole
+
+Outcome = Literal["better", "unclear", "none"]
+"""What a cross-validation comes to; `Verdict.outcome` says when it is which."""
 
 
 class NoVerdict(BadInput):
@@ -91,14 +108,18 @@ class LeaderboardEntry:
 class Verdict:
     """What a cross-validation says."""
 
-    name: str
-    """What the winner is called."""
+    search: str
+    """The name of the search."""
     baseline: str
     environments: dict[str, list[LeaderboardEntry]]
     """The losses in each environment, the best first."""
     overall: list[LeaderboardEntry]
     """The losses over all environments, the best first."""
+    corrected: Interval | None
+    """The interval of the best loss over all environments, at the `level`; None where there is none."""
     seeds: tuple[int, ...]
+    fewest: int
+    """How many seeds the best loss and the baseline have at least in each environment."""
     negative: tuple[str, ...]
     """Environments in which the baseline's mean is negative, so that a normalised score is no ratio."""
     without_scale: tuple[str, ...]
@@ -107,15 +128,63 @@ class Verdict:
     """Losses that have no finished training in some environment."""
 
     @property
-    def winner(self) -> LeaderboardEntry:
-        """The loss with the highest mean over all environments."""
+    def best(self) -> LeaderboardEntry:
+        """The loss with the highest mean over all environments, however good that is."""
         return self.overall[0]
 
     @property
-    def beats_baseline(self) -> bool:
-        """Whether the winner's interval is above 1."""
-        interval = self.winner.mean.interval
-        return interval is not None and interval.low > 1
+    def level(self) -> float:
+        """The level of the interval that decides: the best is chosen among several losses by the same scores."""
+        return corrected_level(len(self.overall))
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether a loss is better than the baseline.
+
+        - `better`: the best one is, by its corrected interval, which lies above 1. It is the winner.
+        - `none`: the best mean is at most 1, so no loss is better on average.
+        - `unclear`: the best mean is above 1, but its corrected interval is not, or there are too few seeds for one.
+
+        From few seeds intervals are too narrow. Of five losses that are as good as the baseline, one is called better
+        in 18 % of cases with 3 seeds, 10 % with 5 and 4 % with 10.
+        """
+        if self.best.mean.value <= 1:
+            return "none"
+        return "better" if self.corrected is not None and self.corrected.low > 1 else "unclear"
+
+    @property
+    def name(self) -> str:
+        """What the best loss is called; only one that is shown to be better is a winner."""
+        return f"{self.search}-{'winner' if self.outcome == 'better' else 'best'}"
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence, with its numbers; a loss is known by its place: `#2`."""
+        outcome, count, best = self.outcome, len(self.overall), f"#{self.best.selected.place}"
+        envs = list(self.environments)
+        where = f"in {envs[0]}" if len(envs) == 1 else f"over {len(envs)} environments"
+        mean = f"{number_text(self.best.mean.value, 3)} where {self.baseline} has 1"
+        interval = (
+            "" if self.corrected is None else f"{level_text(self.level)} interval {interval_text(self.corrected, 3)}"
+        )
+        if outcome == "better":
+            caution = f"As far as {self.fewest} seeds tell, " if self.fewest < MANY_SEEDS else ""
+            among = f", the best of {count} losses," if count > 1 else ""
+            return f"{caution}{best}{among} is better than {self.baseline} {where}: AULC {mean}, {interval}."
+        if outcome == "none":
+            who = f"None of the {count} losses is" if count > 1 else f"{best}, the only loss, is not"
+            known = f", {interval}" if interval else f"; {self._without_interval}"
+            its = f"the best, {best}, has" if count > 1 else "it has"
+            return f"{who} better than {self.baseline} on average {where}: {its} AULC {mean}{known}."
+        who = f"{best}, the best of {count} losses," if count > 1 else best
+        why = f", but its {interval} includes 1" if interval else f"; {self._without_interval}"
+        return f"It is unclear whether {who} is better than {self.baseline} {where}: it has AULC {mean}{why}."
+
+    @property
+    def _without_interval(self) -> str:
+        if self.fewest < MIN_SEEDS:
+            return f"{count_of(self.fewest, 'seed')} {'is' if self.fewest == 1 else 'are'} too few for an interval"
+        return f"there is no interval, since the mean of some seeds of {self.baseline} is 0"
 
 
 class Validation:
@@ -191,11 +260,19 @@ class Validation:
             own = [[scores[env][names[each]] for env in environments] for each in complete]
             return _leaderboard(complete, own, [scores[env][self.baseline] for env in environments])
 
+        overall = leaderboard(*scores)
+        best = [of[names[overall[0].selected]] for of in scores.values()]
+        baselines = [of[self.baseline] for of in scores.values()]
+        # As many draws lie beyond each end as beyond those of the other intervals.
+        count = len(overall)
+        corrected = normalised_estimate(best, baselines, level=corrected_level(count), resamples=RESAMPLES * count)
         return Verdict(
-            name=f"{self.search.path.resolve().name}-winner",
+            search=self.search.path.resolve().name,
             baseline=self.baseline,
             environments={env: leaderboard(env) for env in scores},
-            overall=leaderboard(*scores),
+            overall=overall,
+            corrected=corrected.interval,
+            fewest=min(map(len, [*best, *baselines])),
             seeds=self.benchmark.grid.seeds,
             negative=tuple(env for env, of in scores.items() if of[self.baseline].mean() < 0),
             without_scale=tuple(env for env in all_scores if env not in scores),
@@ -203,20 +280,32 @@ class Validation:
         )
 
     def write_winner(self, verdict: Verdict) -> Path:
-        """Write winner.json in the folder of the search: a loss file, with what the cross-validation says of it."""
-        winner = verdict.winner
-        places = {env: next(s for s in of if s.selected == winner.selected) for env, of in verdict.environments.items()}
+        """Write winner.json in the folder of the search: a loss file, with all that the cross-validation says.
+
+        Its `loss` is the best one; null if none is better than the baseline on average.
+        """
+        best, outcome = verdict.best, verdict.outcome
         values = {
-            "name": verdict.name,
-            "loss": str(winner.selected.loss),
-            "about": _about(self.search, verdict, len(self.selected)),
+            "name": None if outcome == "none" else verdict.name,
+            "loss": None if outcome == "none" else str(best.selected.loss),
+            "outcome": outcome,
+            "verdict": verdict.sentence,
+            "about": _about(self.search, verdict),
             "environments": list(verdict.environments),
             "seeds": list(verdict.seeds),
-            "normalised": {
-                "baseline": verdict.baseline,
-                "overall": _plain(winner),
-                **{env: _plain(entry) for env, entry in places.items()},
-            },
+            "level": verdict.level,
+            "corrected_interval": None if verdict.corrected is None else list(verdict.corrected),
+            # Of the best loss alone, as earlier versions have it.
+            "normalised": {"baseline": verdict.baseline, **_estimates(verdict, best.selected)},
+            "losses": [
+                {
+                    "place": entry.selected.place,
+                    "loss": str(entry.selected.loss),
+                    "candidates": list(entry.selected.candidates),
+                    "normalised": _estimates(verdict, entry.selected),
+                }
+                for entry in verdict.overall
+            ],
         }
         path = StudyFolder(self.search.path).winner
         write_whole(path, lambda file: file.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8"))
@@ -232,7 +321,7 @@ def validate(
     workers: int = 1,
     engine: Engine | None = None,
 ) -> Verdict:
-    """Cross-validate the best losses of a search, and write the winner into its folder.
+    """Cross-validate the best losses of a search, and write what that says into its folder.
 
     Args:
         search: Whose losses.
@@ -262,12 +351,27 @@ def _leaderboard(selected: Sequence[Selected], scores: Sequence[Scores], baselin
     return sorted(map(LeaderboardEntry, selected, means, places), key=lambda entry: entry.rank)
 
 
-def _about(search: SearchFolder, verdict: Verdict, losses: int) -> str:
+_SHOWN: dict[Outcome, str] = {
+    "better": "winner: better than {baseline}",
+    "unclear": "not shown to be better than {baseline}",
+    "none": "no loss is better than {baseline}",
+}
+
+
+def _about(search: SearchFolder, verdict: Verdict) -> str:
+    shown = _SHOWN[verdict.outcome].format(baseline=verdict.baseline)
     return (
-        f"best of {losses} losses of a search on {search.config.training.environment.env}, cross-validated on "
-        f"{', '.join(verdict.environments)} with fresh seeds ({', '.join(map(str, verdict.seeds))}): "
-        f"{verdict.winner.mean.value:.3f}, where {verdict.baseline} is 1"
+        f"{shown}; best of {count_of(len(verdict.overall), 'loss', 'losses')} of a search on "
+        f"{search.config.training.environment.env}, cross-validated on {', '.join(verdict.environments)} with fresh "
+        f"seeds ({', '.join(map(str, verdict.seeds))}): {verdict.best.mean.value:.3f}, where {verdict.baseline} is 1"
     )
+
+
+def _estimates(verdict: Verdict, selected: Selected) -> dict[str, Any]:
+    """What is known of a loss over all environments and in each."""
+    leaderboards = {"overall": verdict.overall, **verdict.environments}
+    entries = {where: next(each for each in of if each.selected == selected) for where, of in leaderboards.items()}
+    return {where: _plain(entry) for where, entry in entries.items()}
 
 
 def _plain(entry: LeaderboardEntry) -> dict[str, object]:

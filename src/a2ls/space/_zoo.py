@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -41,7 +42,8 @@ def means_file(text: str) -> bool:
 def read_loss_file(path: Path) -> LossFile:
     """Read the loss in a file: a JSON object with a `loss` in text form, or nothing but the text form.
 
-    A JSON object may have a `name` and a line `about` the loss too; other keys are ignored.
+    A JSON object may have a `name` and a line `about` the loss too; other keys are ignored, but for those by which the
+    winner.json of a cross-validation says that no loss is better than the baseline.
 
     Raises:
         BadLossFile: If there is no file, or no loss in it.
@@ -51,6 +53,8 @@ def read_loss_file(path: Path) -> LossFile:
     if values is None:
         return LossFile(path.stem, _parse(path, content), f"read from {path}")
     text = values.get("loss")
+    if text is None and values.get("outcome") == "none":
+        raise BadLossFile(_no_loss(path, values))
     if not isinstance(text, str):
         raise BadLossFile(f'{path} has no loss: a key "loss" with a text form such as "s0 a0 -> s1" is expected')
     name, about = (values.get(key) for key in ("name", "about"))
@@ -58,6 +62,19 @@ def read_loss_file(path: Path) -> LossFile:
         name if isinstance(name, str) else path.stem,
         _parse(path, text),
         about if isinstance(about, str) else f"read from {path}",
+    )
+
+
+def _no_loss(path: Path, values: dict[str, Any]) -> str:
+    """What a cross-validation said that found no loss to train with, and what to do."""
+    folder = shlex.quote(str(path.parent))
+    environments, seeds, losses = (values.get(key) or [] for key in ("environments", "seeds", "losses"))
+    more = f"--top {max(10, 2 * len(losses))} --seeds {max(10, 2 * len(seeds))}"
+    where = f" --env {shlex.join(environments)}" if environments else ""
+    return (
+        f"{path} has no loss. Its cross-validation on {', '.join(environments)} with the seeds "
+        f"{', '.join(map(str, seeds))} says: {values.get('verdict', 'no loss is better.')} Next, try more losses and "
+        f"seeds (a2ls validate {folder} {more}{where}) or a longer search (a2ls search --resume {folder} --stages N)"
     )
 
 

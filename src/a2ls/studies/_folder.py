@@ -4,7 +4,7 @@ config.toml     all settings
 storage.db      the trainings, as studies of an SQLite storage of Optuna (unless another storage was chosen)
 checkpoints/    trainings that run, or were running when the process ended
 workers.log     what the worker processes wrote to their standard error
-winner.json     the loss that a cross-validation chose
+winner.json     what a cross-validation says, with the best loss if it may be better than the baseline
 """
 
 from __future__ import annotations

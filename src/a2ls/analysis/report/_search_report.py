@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from a2ls.analysis._loss_parts import Analysis, GroupComparison, analyse
 from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
 from a2ls.analysis.figures._pruning import pruning_pair
-from a2ls.analysis.report._page import Page, Section, Table
+from a2ls.analysis.report._page import Page, Section, Table, verbatim
 from a2ls.benchmark import MethodRuns
 from a2ls.search import SearchConfig, search_command
 from a2ls.studies import Candidate, loss_label
@@ -191,19 +191,49 @@ def _validation(path: Path) -> list[Section]:
     file = path / "winner.json"
     if not file.is_file():
         return []
-    winner: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    scores = dict(winner["normalised"])
-    baseline = scores.pop("baseline")
+    said: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    best = dict(said["normalised"])
+    baseline = best.pop("baseline")
+    # Earlier versions kept the best loss alone.
+    losses = said.get("losses") or [{"loss": said["loss"], "normalised": best}]
+    names = {each["loss"]: f"#{each['place']}" if "place" in each else "the best" for each in losses}
     rows = tuple(
-        (name, number_text(own["mean"], 3), interval_text(own["interval"], 3), str(own["rank"]))
-        for name, own in scores.items()
+        ("all together" if where == "overall" else where, names[each["loss"]], *_estimate(each["normalised"][where]))
+        for where in best
+        for each in sorted(losses, key=lambda each: int(each["normalised"][where]["rank"]))
     )
-    seeds = ", ".join(map(str, winner["seeds"]))
-    text = f"""The best losses were trained again with seeds that the search had not used ({seeds}). The winner is
-`{winner["loss"]}`. Its AULC, on the scale on which {baseline} has 1:"""
-    note = f"{UNKNOWN}: too few seeds for an interval." if any(row[2] == UNKNOWN for row in rows) else ""
-    table = Table(("environment", "mean", "95 % interval", "rank"), rows, (False, True, True, True), note)
+    seeds = ", ".join(map(str, said["seeds"]))
+    key = "\n\n".join(f"{name} is `{loss}`" for loss, name in names.items())
+    text = f"""{verbatim(said.get("verdict") or _earlier_verdict(baseline, best["overall"]))}
+
+The best losses of the search were trained again with seeds that it had not used ({seeds}). Their AULC, on the scale on
+which {baseline} has 1:
+
+{key}"""
+    note = f"{UNKNOWN}: too few seeds for an interval." if any(row[3] == UNKNOWN for row in rows) else ""
+    header = ("environment", "loss", "mean", "95 % interval", "rank")
+    table = Table(header, rows, (False, False, True, True, True), note)
     return [Section("validation", "Cross-validation", text, tables=(table,))]
+
+
+def _estimate(own: Mapping[str, Any]) -> tuple[str, str, str]:
+    return number_text(own["mean"], 3), interval_text(own["interval"], 3), str(own["rank"])
+
+
+def _earlier_verdict(baseline: str, overall: Mapping[str, Any]) -> str:
+    """The verdict on a file without one, which does not say among how many losses the best was chosen."""
+    mean, interval, _ = _estimate(overall)
+    has = f"has AULC {mean} where {baseline} has 1"
+    if overall["mean"] <= 1:
+        known = "" if overall["interval"] is None else f", 95 % interval {interval}"
+        return f"No loss is better than {baseline} on average: the best {has}{known}."
+    if overall["interval"] is None:
+        why = "there are too few seeds for an interval"
+    elif overall["interval"][0] <= 1:
+        why = f"its 95 % interval {interval} includes 1"
+    else:
+        why = f"its 95 % interval {interval} does not allow for its choice as the best of several"
+    return f"It is unclear whether a loss is better than {baseline}: the best {has}, but {why}."
 
 
 # How to do it again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +13,13 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import Failure, require
-from a2ls._formatting import interval_text, number_text
+from a2ls._formatting import level_text, number_text
+from a2ls._statistics import MANY_SEEDS
 from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
 from a2ls.cli._options import Several, TrainingOptions, available_cores, parse_for_environments, settings_options
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import print_verdict, say
 from a2ls.search import SearchFolder
 from a2ls.studies import loss_label
 from a2ls.training import NotARun, TrainConfig, in_environment, preset
@@ -26,12 +27,16 @@ from a2ls.training import NotARun, TrainConfig, in_environment, preset
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train the best losses of a search again, in several environments and with fresh seeds, and name a winner.
+    """Train the best losses of a search again, in several environments and with fresh seeds: is one a winner?
 
     A search trains a loss once, and the best of many such scores is partly luck. So the best few are trained anew, with
     seeds that the search has not used, beside a baseline: the score that selected a loss does not count again. The
     settings are those of the search, whatever environment they are used in (for pixels, with the action repeat of the
     paper for that task), but for the options that are given.
+
+    A winner is better than the baseline by an interval that allows for its choice as the best of several losses. That
+    none is better, or that these seeds do not tell, are answers too. winner.json has the answer and all numbers, and
+    the best loss if its mean is above that of the baseline.
 
     The trainings are kept in the folder `validation` of the search. After an interrupt, or with more environments or
     seeds, the same command goes on and trains what is missing. Some lines to start from:
@@ -87,9 +92,10 @@ def run(arguments: Sequence[str]) -> None:
     except NoVerdict as error:
         fail_if_missing(validation.benchmark)
         raise Failure(str(error)) from error
-    winner = validation.write_winner(verdict)
+    path = validation.write_winner(verdict)
     _print_verdict(console, validation, verdict)
-    _print_next(console, verdict, configs, winner)
+    more = _more(search, verdict, len(validation.selected) == chosen.top, arguments)
+    _print_next(console, verdict, configs, path, more)
     fail_if_missing(validation.benchmark)
 
 
@@ -130,10 +136,15 @@ def _print_selected(console: Console, validation: Validation) -> None:
 
 
 def _print_verdict(console: Console, validation: Validation, verdict: Verdict) -> None:
-    console.print()
+    print_verdict(console, verdict.sentence)
     console.print(verdict_table(verdict))
     records = [record for record in validation.benchmark.asked_records() if record.state == "finished"]
     notes = seeds_notes(Counter((record.env, record.label) for record in records).values())
+    if len(verdict.overall) > 1:
+        notes.append(
+            f"The verdict is by an interval at {level_text(verdict.level)} instead of 95 %: the best was chosen among "
+            f"{len(verdict.overall)} losses by these very scores. They are too high on average for the best."
+        )
     if verdict.negative:
         notes.append(negative_note(verdict.baseline))
     if verdict.without_scale:
@@ -146,38 +157,60 @@ def _print_verdict(console: Console, validation: Validation, verdict: Verdict) -
         console.print(note, style="dim", highlight=False, markup=False)
 
 
-def _print_next(console: Console, verdict: Verdict, configs: Sequence[TrainConfig], path: Path) -> None:
-    winner = verdict.winner
-    say(console, f"\n{verdict.name} is #{winner.selected.place}: {winner.selected.loss}\n")
-    console.print(_judgement(verdict), highlight=False, markup=False)
-    file, settings = shlex.quote(str(path)), settings_options(configs)
+def _print_next(
+    console: Console, verdict: Verdict, configs: Sequence[TrainConfig], path: Path, more: Mapping[str, str]
+) -> None:
+    """Where the answer is kept, and what to do with it; `more` may find a better loss."""
+    best, file, settings = verdict.best.selected, shlex.quote(str(path)), settings_options(configs)
     env, envs = shlex.quote(configs[0].environment.env), shlex.join(config.environment.env for config in configs)
-    first = max(verdict.seeds) + 1
-    say(
-        console,
-        f"\nIt is kept in {path}. To go on:\n\n"
-        f"  a2ls losses {file}    # what it predicts\n"
-        f"  a2ls train --loss {file} --env {env} {settings}    # an agent with it\n"
-        f"  a2ls benchmark --loss {file} --baseline {verdict.baseline} --env {envs} --seeds 10 --first-seed {first} "
-        f"{settings}    # how good it is",
+    benchmark = (
+        f"a2ls benchmark --loss {file} --baseline {verdict.baseline} --env {envs} --seeds 10 "
+        f"--first-seed {max(verdict.seeds) + 1} {settings}"
     )
+    if verdict.outcome == "better":
+        kept = f"The winner, {verdict.name}, is kept in {path}:\n\n  {best.loss}"
+        commands = {
+            f"a2ls losses {file}": "what it predicts",
+            f"a2ls train --loss {file} --env {env} {settings}": "an agent with it",
+            benchmark: "how good it is, with other seeds",
+        }
+    elif verdict.outcome == "unclear":
+        kept = f"The best of them, which may be no better, is kept in {path}:\n\n  {best.loss}"
+        commands = {
+            **more,
+            f"a2ls losses {file}": "what the best predicts",
+            benchmark: "the best alone, with other seeds",
+        }
+    else:
+        kept = f"No loss is kept in {path}, only the numbers."
+        commands = dict(more)
+    lines = "".join(f"  {command.strip()}    # {why}\n" for command, why in commands.items())
+    say(console, f"\n{kept}\n\nTo go on:\n\n{lines}".rstrip())
 
 
-def _judgement(verdict: Verdict) -> str:
-    """How far the winner can be believed."""
-    interval, baseline, losses = verdict.winner.mean.interval, verdict.baseline, len(verdict.overall)
-    caution = (
-        f" It was chosen as the best of {losses} by these very scores, so they are too high on average: "
-        "only a benchmark with other seeds tells how good it is."
-    )
-    caution = caution if losses > 1 else ""
-    if interval is None:
-        return f"So few seeds do not tell whether it is better than {baseline}: give more --seeds.{caution}"
-    words = interval_text(interval, 3)
-    if interval.holds(1):
-        return (
-            f"Its interval, {words}, includes 1: as far as these seeds tell it is no better than {baseline}.{caution}"
-        )
-    if interval.low > 1:
-        return f"As far as these seeds tell it is better than {baseline}: {words}.{caution}"
-    return f"It is worse than {baseline}, at {words}, and all others are worse still."
+def _more(search: SearchFolder, verdict: Verdict, are_more: bool, arguments: Sequence[str]) -> dict[str, str]:
+    """What may find a loss that is better: the commands, and what each is for.
+
+    Args:
+        search: Whose losses were validated.
+        verdict: What that said.
+        are_more: Whether the search may have more losses.
+        arguments: The command line as it was.
+    """
+    losses = {_with(arguments, "--top", 2 * len(verdict.overall)): "more losses of the search"}
+    longer = f"a2ls search --resume {shlex.quote(str(search.path))} --stages {2 * search.config.stages}"
+    return {
+        _with(arguments, "--seeds", max(MANY_SEEDS, 2 * len(verdict.seeds))): "the same with more seeds",
+        **(losses if are_more else {}),
+        longer: "a longer search",
+    }
+
+
+def _with(arguments: Sequence[str], option: str, value: int) -> str:
+    """The command as it was typed, but for one option; where it stands may matter to those around it."""
+    changed = [f"{option}={value}" if each.startswith(f"{option}=") else each for each in arguments]
+    if option in changed:
+        changed[changed.index(option) + 1] = str(value)
+    elif changed == list(arguments):
+        changed += [option, str(value)]
+    return shlex.join(["a2ls", "validate", *changed])

@@ -17,6 +17,11 @@ def say(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
+def print_verdict(console: Console, sentence: str) -> None:
+    """What the numbers below come to, set apart from what is around it."""
+    console.print(f"\n{sentence}\n", style="bold", highlight=False, markup=False)
+
+
 @contextmanager
 def says_how_to_go_on(command: str, summary: Callable[[], str] | None = None) -> Iterator[None]:
     """When the user interrupts what is inside, print what to type to go on with it.
