@@ -11,7 +11,6 @@ from a2ls.benchmark import (
     BenchmarkFolder,
     Grid,
     benchmark,
-    clear_best,
     compared_loss,
     method_runs,
     operator_methods,
@@ -265,20 +264,6 @@ def test_the_runs_of_known_records():
     assert forward.scores("last").tolist() == [60.0, 30.0]
     assert (forward.mean(), forward.mean("last"), forward.ratio(sac)) == (30.0, 45.0, 3.0)
     assert forward.sd() == pytest.approx(np.std([40, 20], ddof=1))
-
-
-def test_the_best_is_marked_only_if_it_is_clear():
-    def best(*others):
-        records = [record("sac", seed, score) for seed, score in enumerate(others)]
-        records += [record("s0 a0 -> s1", seed, score) for seed, score in enumerate((100, 110, 120))]
-        summary = clear_best(method_runs(records)["Pendulum-v1"])
-        return summary and summary.name
-
-    assert best(1, 2, 3) == "s0 a0 -> s1"
-    assert best(1, 2, 115) is None
-    assert best(1, 2) is None
-    assert best(200, 201, 202) == "sac"
-    assert best() is None
 
 
 def test_operators_on_one_loss(tmp_path):

@@ -86,6 +86,7 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     assert "4 of 4 trainings done" in first.err
     assert "Fewer than 3 seeds: an interval would mean nothing (-)." in first.out
     assert "/ sac" not in first.out
+    assert "2 seeds are too few to tell which method is the best in Pendulum-v1" in first.out
     before = BenchmarkFolder.open(Path("mine")).records()
 
     more = ("--loss", "a2-winner", "s0 a0 -> s1", "--baseline", "sac", "--seeds", "3")
@@ -93,6 +94,9 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     second = capsys.readouterr()
     assert "4 of 9 trainings were done before" in second.out
     assert "5 of 5 trainings done" in second.err
+    verdict, _, table = " ".join(second.out.split()).partition(" AULC ")
+    assert re.search(r" (than|of) sac in Pendulum-v1: .*IQM .* \(97.5 % interval ", verdict)
+    assert "an interval at 97.5 % instead of 95 %: 2 methods are compared with sac" in table
     assert re.search(r"forward-dynamics +3 ", second.out)
     assert re.search(r"sac +3 .* to .* 1\.00", second.out)
     assert fits(second.out)

@@ -93,7 +93,10 @@ def test_a_benchmark_is_compared(capsys):
     records = trained("mine").records()
     assert run("compare", "mine", *QUICK) == 0
     text = capsys.readouterr().out
-    assert "3 methods in cheetah-run, walker-run" in text
+    verdict, _, rest = " ".join(text.split()).partition(" 3 methods in cheetah-run, walker-run ")
+    assert verdict.startswith("As far as 3 seeds tell, forward-dynamics is ahead of sac over 2 environments: IQM 0.")
+    assert verdict.endswith("probability 1.00 (97.5 % interval 1.00 to 1.00, which leaves out 0.5).")
+    assert "The verdict is by an interval at 97.5 % instead of 95 %: 2 methods are compared with sac" in rest
     assert "AULC / 1000, over 2 environments" in text
     assert "Better than sac?" in text
     assert f"#1 is {LONG}" in text
@@ -151,6 +154,7 @@ def test_the_baselines_of_a_search_are_compared(capsys):
 def test_real_results_with_two_seeds(capsys):
     assert run("compare", str(RESULTS / "validation"), "--measure", "last") == 0
     text = capsys.readouterr().out
+    assert " ".join(text.split()).startswith("2 seeds are too few to tell whether #1, the best of 3 methods, is better")
     assert "last score / 1000, over 2 environments" in text
     assert "Fewer than 3 seeds: an interval would mean nothing (-)." in text
 
@@ -174,10 +178,12 @@ def test_files_are_written(capsys):
     trainings = BenchmarkFolder.open(Path("mine")).records()
     own = [record.curve.aulc for record in trainings if (record.label, record.env) == ("sac", "walker-run")]
     assert means["sac", "walker-run"] == pytest.approx(np.mean(own))
-    sac = next(each for each in json.loads(Path("a.json").read_text())["methods"] if each["name"] == "sac")
+    mapping = json.loads(Path("a.json").read_text())
+    sac = next(each for each in mapping["methods"] if each["name"] == "sac")
     assert sac["mean"]["value"] == pytest.approx(means["sac", ""])
     page = Path("a.html").read_text()
     assert page.startswith("<!doctype html>")
+    assert mapping["verdict"] in page.partition("<main>")[0]
     assert page.count('class="figure" id="figure-') == 8
     assert sorted(path.name for path in Path().iterdir()) == ["a.csv", "a.html", "a.json", "mine"]
 

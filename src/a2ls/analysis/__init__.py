@@ -44,8 +44,10 @@ from a2ls.analysis.compare._comparison import (
     MethodResult,
     Scale,
     compare,
+    judge,
 )
 from a2ls.analysis.compare._output import COMPARISON_COLUMNS, comparison_mapping, comparison_page, comparison_records
+from a2ls.analysis.compare._verdict import ComparisonVerdict
 
 if TYPE_CHECKING:
     from a2ls.analysis.landscape._landscape import (
@@ -98,6 +100,7 @@ __all__ = [
     "TOP",
     "Analysis",
     "Comparison",
+    "ComparisonVerdict",
     "Dataset",
     "EnvironmentResult",
     "Exported",
@@ -129,6 +132,7 @@ __all__ = [
     "finished_candidates",
     "finite_score",
     "json_text",
+    "judge",
     "landscape_page",
     "landscape_summary",
     "make_dashboard",

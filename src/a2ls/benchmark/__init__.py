@@ -8,7 +8,6 @@ from a2ls.benchmark._benchmark import BenchmarkFolder, Grid, benchmark
 from a2ls.benchmark._results import (
     Measure,
     MethodRuns,
-    clear_best,
     compared_loss,
     method_runs,
     operator_methods,
@@ -39,7 +38,6 @@ __all__ = [
     "Verdict",
     "benchmark",
     "best_losses",
-    "clear_best",
     "compared_loss",
     "first_fresh_seed",
     "method_runs",

@@ -118,16 +118,6 @@ def _runs(records: Sequence[TrialRecord]) -> MethodRuns:
     return MethodRuns(first.label, first.loss, first.env, dict(sorted(finished.items())), len(failed))
 
 
-def clear_best(methods: Sequence[MethodRuns]) -> MethodRuns | None:
-    """The one with the highest mean AULC, if its interval is above those of all others; None if that is not clear."""
-    best = max((each for each in methods if each.records), key=MethodRuns.mean, default=None)
-    if best is None or best.interval is None or len(methods) < 2:
-        return None
-    intervals = [each.interval for each in methods if each is not best]
-    beaten = all(interval is not None and interval.high < best.interval.low for interval in intervals)
-    return best if beaten else None
-
-
 def operator_methods(loss: Loss, algorithm: str = DEFAULT_AGENT) -> tuple[Method, ...]:
     """The loss with each of the ten operators in place of its own, for an agent."""
     return tuple(loss_method(replace(loss, operator=operator), algorithm) for operator in OPERATORS)

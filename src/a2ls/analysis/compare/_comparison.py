@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from a2ls._statistics import (
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._published import Published, PublishedScore, published_for, published_name
 from a2ls.analysis.compare._runs import ComparedMethod, SharedGrid, shared_grid
+from a2ls.analysis.compare._verdict import ComparisonVerdict, Contestant, comparison_verdict
 from a2ls.benchmark import Measure, MethodRuns
 from a2ls.envs import paper_task
 
@@ -52,6 +53,11 @@ class Scaling:
     """The score in each environment that becomes 1."""
     highest: float | None = None
     """The highest score that is possible; None if there is none."""
+
+    @property
+    def digits(self) -> int:
+        """How many digits numbers on this scale have behind the point."""
+        return 3 if self.words else 1
 
     def __call__(self, scores: Mapping[str, Array]) -> Scores:
         """Scores in each environment on the common scale."""
@@ -124,6 +130,8 @@ class Comparison:
     resamples: int
     notes: tuple[str, ...]
     """What was left out."""
+    verdict: ComparisonVerdict
+    """What it comes to; methods have their short names."""
 
     @property
     def measured(self) -> str:
@@ -184,6 +192,47 @@ def compare(
         published,
         resamples,
         grid.notes,
+        _verdict(grid, measure, scaling, lambda method: method.short, resamples=resamples, seed=seed),
+    )
+
+
+def judge(datasets: Sequence[Dataset], *, reference: str | None = None) -> ComparisonVerdict:
+    """The verdict of a comparison by AULC alone, with the labels of methods and with notes on what was left out.
+
+    Args:
+        datasets: As `compare` takes them.
+        reference: Likewise.
+    """
+    try:
+        grid = shared_grid(datasets, reference=reference)
+        scaling = _scaling(grid, "aulc", "auto")
+    except BadInput as error:
+        return ComparisonVerdict(f"There is no verdict over all environments: {error}.")
+    verdict = _verdict(grid, "aulc", scaling, lambda method: method.label, resamples=RESAMPLES, seed=0)
+    return replace(verdict, notes=(*verdict.notes, *grid.notes))
+
+
+def _verdict(
+    grid: SharedGrid,
+    measure: Measure,
+    scaling: Scaling,
+    name: Callable[[ComparedMethod], str],
+    *,
+    resamples: int,
+    seed: int,
+) -> ComparisonVerdict:
+    def contestant(method: ComparedMethod) -> Contestant:
+        return Contestant(name(method), scaling(_scores(grid, method, measure)))
+
+    reference = grid.reference
+    others = [each for each in grid.methods if reference is None or each.name != reference.name]
+    return comparison_verdict(
+        [contestant(each) for each in others],
+        None if reference is None else contestant(reference),
+        grid.environments,
+        digits=scaling.digits,
+        resamples=resamples,
+        seed=seed,
     )
 
 

@@ -68,6 +68,7 @@ def comparison_mapping(comparison: Comparison, notes: Sequence[str] = ()) -> dic
     """
     mapping: dict[str, Any] = plain(
         {
+            "verdict": comparison.verdict.sentence,
             "measure": comparison.measure,
             "scale": comparison.measured,
             "environments": comparison.environments,
@@ -121,7 +122,7 @@ def comparison_page(comparison: Comparison, notes: Sequence[str] = ()) -> str:
     cautions = "\n\n".join(verbatim(note) for note in (*comparison.notes, *notes))
     page = Page(
         title=f"Comparison in {', '.join(comparison.environments)}",
-        lead=comparison.measured,
+        lead=f"{verbatim(comparison.verdict.sentence)}\n\n{comparison.measured}",
         sections=(
             Section("numbers", "The numbers", _key(comparison), tables=(_table(comparison),)),
             *([Section("notes", "What to know of them", cautions)] if cautions else []),

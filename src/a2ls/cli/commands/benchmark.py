@@ -9,11 +9,12 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from a2ls.analysis import judge, read_dataset
 from a2ls.benchmark import BenchmarkFolder, Grid, method_runs
 from a2ls.cli._grid import ask, fail_if_missing, train_grid
 from a2ls.cli._options import GridArguments, Several, flat, parse_grid, refuse_settings
 from a2ls.cli.views.results import environment_notes, environment_table
-from a2ls.cli.views.text import resume_command
+from a2ls.cli.views.text import print_verdict, resume_command
 from a2ls.studies import baseline, method
 
 
@@ -35,8 +36,8 @@ class _Methods:
 class Arguments(GridArguments, _Methods):
     """Compare losses and baselines: each is trained in each environment with each seed, and kept in a folder.
 
-    With more losses, environments or seeds and the same --out, only what is missing is trained. Some lines to start
-    from:
+    With more losses, environments or seeds and the same --out, only what is missing is trained. What it all comes to is
+    said first, as by `a2ls compare`. Some lines to start from:
 
         a2ls benchmark --loss a2-winner --baseline sac --env cheetah-run --seeds 3
         a2ls benchmark --loss a2-winner "s0 a0 -> s1" --baseline sac curl --env cheetah-run walker-run --out runs/mine
@@ -66,13 +67,16 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _print_results(console: Console, folder: BenchmarkFolder) -> None:
-    """A table for each environment with all trainings in the folder, and what to know of them."""
+    """What all trainings in the folder come to, a table for each environment, and what to know of them."""
     by_env = method_runs(folder.records())
     reference = folder.grid.reference or next(
         (each.name for methods in by_env.values() for each in methods if each.is_baseline), None
     )
+    verdict = judge([read_dataset(folder.path)], reference=reference)
+    console.print()
+    print_verdict(console, verdict.sentence)
     for env, methods in by_env.items():
-        console.print()
         console.print(environment_table(env, methods, reference))
-    for note in environment_notes(by_env, reference):
-        console.print(note, style="dim", highlight=False)
+        console.print()
+    for note in (*environment_notes(by_env, reference), *verdict.notes):
+        console.print(note, style="dim", highlight=False, markup=False)

@@ -36,7 +36,7 @@ from a2ls.cli.views.comparison import (
     improvements_table,
     methods_key,
 )
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import print_verdict, say
 
 _FEWEST_RESAMPLES = 100
 
@@ -48,7 +48,8 @@ class Arguments:
     All losses and baselines of the folders stand side by side, whichever folder they are in; of a search only the
     baselines. The interquartile mean (IQM) is the mean of the middle half of all runs: less luck than a mean, more of
     the data than a median. An interval of 95 % says how far it would move with other seeds. "Better than sac" is the
-    probability that a run beats one of sac; 0.5 is no difference. Some lines to start from:
+    probability that a run beats one of sac; 0.5 is no difference. The first sentence is the verdict: whether a method
+    is ahead of the reference, by an interval that allows for the number of methods. Some lines to start from:
 
         a2ls compare runs/my-benchmark
         a2ls compare runs/my-benchmark runs/other-seeds --measure last --reference curl
@@ -137,6 +138,7 @@ def _compared(chosen: Arguments) -> Comparison:
 
 
 def _print(console: Console, comparison: Comparison, notes: Sequence[str], *, hint: bool) -> None:
+    print_verdict(console, comparison.verdict.sentence)
     say(console, f"{count_of(len(comparison.results), 'method')} in {', '.join(comparison.environments)}\n")
     console.print(aggregates_table(comparison))
     for line in methods_key(comparison):

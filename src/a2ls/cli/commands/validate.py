@@ -136,6 +136,7 @@ def _print_selected(console: Console, validation: Validation) -> None:
 
 
 def _print_verdict(console: Console, validation: Validation, verdict: Verdict) -> None:
+    console.print()
     print_verdict(console, verdict.sentence)
     console.print(verdict_table(verdict))
     records = [record for record in validation.benchmark.asked_records() if record.state == "finished"]

@@ -23,7 +23,7 @@ _CITED = " †"
 
 def aggregates_table(comparison: Comparison) -> Table:
     """The methods over all environments, the best first."""
-    digits = _digits(comparison)
+    digits = comparison.scaling.digits
     several = len(comparison.environments) > 1
     where = f"over {len(comparison.environments)} environments" if several else f"in {comparison.environments[0]}"
     table = titled_table(f"{comparison.measured}, {where}")
@@ -114,6 +114,7 @@ def comparison_notes(comparison: Comparison) -> list[str]:
         "each environment.",
         *seeds_notes(counts),
     ]
+    notes += comparison.verdict.notes
     if comparison.reference is None:
         notes.append("There is no baseline to compare with: --reference names another method.")
     elif any(one < 0 for one in comparison.scaling.one.values()):
@@ -187,10 +188,6 @@ def _span(comparison: Comparison) -> tuple[float, float]:
 
 def _style(result: MethodResult) -> str:
     return "yellow" if result.method.is_baseline else ""
-
-
-def _digits(comparison: Comparison) -> int:
-    return 1 if comparison.scaling.words == "" else 3
 
 
 def _published(own: EnvironmentResult) -> str:

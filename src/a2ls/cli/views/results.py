@@ -11,7 +11,7 @@ from rich.text import Text
 
 from a2ls._formatting import UNKNOWN, interval_text, number_text
 from a2ls._statistics import MANY_SEEDS, MIN_SEEDS
-from a2ls.benchmark import LeaderboardEntry, MethodRuns, Verdict, clear_best
+from a2ls.benchmark import LeaderboardEntry, MethodRuns, Verdict
 from a2ls.cli.views.text import titled_table
 from a2ls.space import SIMILARITIES, Operator
 
@@ -24,17 +24,16 @@ def environment_table(env: str, methods: Sequence[MethodRuns], reference: str | 
     table.add_column("method", ratio=1, overflow="fold")
     for heading in ("seeds", "AULC", "sd", "95 % interval", "last", *(() if baseline is None else (f"/ {reference}",))):
         table.add_column(heading, justify="right", no_wrap=True)
-    best = clear_best(methods)
     for each in sorted(methods, key=lambda each: -math.inf if math.isnan(each.mean()) else each.mean(), reverse=True):
         cells = [
             f"{len(each.records)} ({each.failed} failed)" if each.failed else str(len(each.records)),
-            number_text(each.mean()) + (" *" if each is best else ""),
+            number_text(each.mean()),
             number_text(each.sd()),
             interval_text(each.interval),
             number_text(each.mean("last")),
             *([] if baseline is None else [number_text(each.ratio(baseline), 2)]),
         ]
-        table.add_row(each.label, *cells, style="bold" if each is best else "yellow" if each.is_baseline else "")
+        table.add_row(each.label, *cells, style="yellow" if each.is_baseline else "")
     return table
 
 
@@ -44,11 +43,6 @@ def environment_notes(by_env: Mapping[str, Sequence[MethodRuns]], reference: str
         "AULC: mean over seeds of the mean score of a curve. last: mean of the last scores. Intervals by bootstrap.",
         *seeds_notes(len(each.records) for methods in by_env.values() for each in methods if each.records),
     ]
-    compared = [methods for methods in by_env.values() if sum(bool(each.records) for each in methods) > 1]
-    if any(clear_best(methods) for methods in compared):
-        notes.append("* is the best whose interval lies above all others.")
-    if any(clear_best(methods) is None for methods in compared):
-        notes.append("Where none has a *, these seeds do not tell which one is the best.")
     if any(each.name == reference and each.mean() < 0 for methods in by_env.values() for each in methods):
         notes.append(negative_note(str(reference)))
     return notes

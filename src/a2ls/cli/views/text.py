@@ -18,8 +18,8 @@ def say(console: Console, text: str) -> None:
 
 
 def print_verdict(console: Console, sentence: str) -> None:
-    """What the numbers below come to, set apart from what is around it."""
-    console.print(f"\n{sentence}\n", style="bold", highlight=False, markup=False)
+    """What the numbers below come to."""
+    console.print(f"{sentence}\n", style="bold", highlight=False, markup=False)
 
 
 @contextmanager

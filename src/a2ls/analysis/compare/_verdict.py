@@ -1,0 +1,223 @@
+"""Which method is ahead, in one sentence with its uncertainty: a function of scores alone.
+
+A method is ahead of the reference if its interquartile mean is higher, and if the interval of the probability that a
+run of it beats one of the reference lies above 0.5. Several methods are compared with one reference, and by chance one
+of many looks better: so the level of these intervals is corrected for their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from a2ls._formatting import count_of, interval_text, level_text, number_text
+from a2ls._statistics import (
+    MANY_SEEDS,
+    MIN_SEEDS,
+    RESAMPLES,
+    Estimate,
+    Scores,
+    aggregates,
+    bootstrap,
+    corrected_level,
+    improvement,
+)
+
+_EVEN = 0.5
+
+
+class Contestant(NamedTuple):
+    """A method, by the name that readers find it under, and its scores in each environment on a common scale."""
+
+    name: str
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class ComparisonVerdict:
+    """What a comparison comes to."""
+
+    sentence: str
+    notes: tuple[str, ...] = ()
+    """What to know of it."""
+
+
+def comparison_verdict(
+    methods: Sequence[Contestant],
+    reference: Contestant | None,
+    environments: Sequence[str],
+    *,
+    digits: int = 3,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ComparisonVerdict:
+    """Whether a method is ahead of the reference; without one, whether a method is apart from all others.
+
+    Args:
+        methods: All but the reference, each with a score in every environment.
+        reference: Whom they are compared with.
+        environments: The names of the environments.
+        digits: Of interquartile means.
+        resamples: Of the bootstrap for a 95 % interval; for a higher level there are more.
+        seed: Of the bootstrap.
+    """
+    where = f"in {environments[0]}" if len(environments) == 1 else f"over {len(environments)} environments"
+    every = [*methods, *([] if reference is None else [reference])]
+    if not every:
+        return ComparisonVerdict("Nothing is finished yet: there is nothing to compare.")
+    work = _Work(tuple(methods), where, digits, resamples, seed)
+    if len(every) == 1:
+        alone = work.iqm(every[0])
+        return ComparisonVerdict(
+            f"{every[0].name} is the only method {where}, so there is nothing to compare it with: "
+            f"IQM {work.estimate(alone)}."
+        )
+    if reference is None:
+        return ComparisonVerdict(work.among_themselves())
+    return work.against(reference)
+
+
+class _Rival(NamedTuple):
+    """A method beside the reference."""
+
+    method: Contestant
+    iqm: float
+    chance: Estimate
+    """That a run beats one of the reference, with the corrected interval."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    methods: tuple[Contestant, ...]
+    where: str
+    digits: int
+    resamples: int
+    seed: int
+
+    def number(self, value: float) -> str:
+        return number_text(value, self.digits)
+
+    def estimate(self, estimate: Estimate) -> str:
+        """With its 95 % interval in brackets, if there is one."""
+        interval = estimate.interval
+        known = "" if interval is None else f" (95 % interval {interval_text(interval, self.digits)})"
+        return f"{self.number(estimate.value)}{known}"
+
+    def iqm(self, method: Contestant) -> Estimate:
+        return bootstrap(aggregates, method.scores, resamples=self.resamples, seed=self.seed).estimate(0)
+
+    # Against a reference
+
+    @property
+    def level(self) -> float:
+        return corrected_level(len(self.methods))
+
+    def against(self, reference: Contestant) -> ComparisonVerdict:
+        own = _iqm(reference)
+        rivals = sorted((self._rival(each, reference) for each in self.methods), key=lambda rival: -_known(rival.iqm))
+        ahead = [rival for rival in rivals if _is_ahead(rival, own)]
+        best = (ahead or rivals)[0]
+        name, seeds = best.method.name, _fewest(best.method, reference)
+        tells = (
+            f"IQM {self.number(best.iqm)} against {self.number(own)}, and a run of it beats one of {reference.name} "
+            f"with probability {number_text(best.chance.value, 2)}{self._interval(best, own)}"
+        )
+        than = f"better than {reference.name} {self.where}"
+        several = len(rivals) > 1
+        if ahead:
+            who = f"{_caution(seeds)}{name} is ahead of {reference.name} {self.where}"
+            sentence = f"{who}: {tells}{self._beside(ahead, rivals[0])}."
+        elif best.chance.interval is None:
+            who = f"{name}, the best of {len(rivals)} methods," if several else name
+            sentence = f"{_too_few(seeds)} whether {who} is {than}: {tells}."
+        elif several:
+            sentence = f"No method is shown to be {than}: the best of {len(rivals)}, {name}, has {tells}."
+        else:
+            sentence = f"{name} is not shown to be {than}: {tells}."
+        return ComparisonVerdict(sentence, self._notes(reference))
+
+    def _rival(self, method: Contestant, reference: Contestant) -> _Rival:
+        # As many draws lie beyond each end as beyond those of an interval of 95 %.
+        resamples = self.resamples * len(self.methods)
+        samples = (method.scores, reference.scores)
+        band = bootstrap(improvement, *samples, level=self.level, resamples=resamples, seed=self.seed)
+        return _Rival(method, _iqm(method), band.estimate(0))
+
+    def _interval(self, rival: _Rival, own: float) -> str:
+        interval = rival.chance.interval
+        if interval is None:
+            return ""
+        if interval.low > _EVEN:
+            tells = "leaves out 0.5" if rival.iqm > own else "leaves out 0.5, but the IQM is not higher"
+        else:
+            tells = "includes 0.5" if interval.holds(_EVEN) else "lies below 0.5"
+        return f" ({level_text(self.level)} interval {interval_text(interval, 2)}, which {tells})"
+
+    def _beside(self, ahead: Sequence[_Rival], highest: _Rival) -> str:
+        """What must not be read out of naming one method alone."""
+        if highest is not ahead[0]:
+            return f"; {highest.method.name} has a higher IQM, {self.number(highest.iqm)}, but is not shown to be ahead"
+        more = len(ahead) - 1
+        return f"; {count_of(more, 'other')} {'is' if more == 1 else 'are'} ahead, too" if more else ""
+
+    def _notes(self, reference: Contestant) -> tuple[str, ...]:
+        if len(self.methods) == 1:
+            return ()
+        return (
+            f"The verdict is by an interval at {level_text(self.level)} instead of 95 %: {len(self.methods)} methods "
+            f"are compared with {reference.name}, and one of many is ahead by chance more often.",
+        )
+
+    # Without a reference
+
+    def among_themselves(self) -> str:
+        ranked = sorted(((each, self.iqm(each)) for each in self.methods), key=lambda each: -_known(each[1].value))
+        (best, iqm), others = ranked[0], ranked[1:]
+        equal = [each.name for each, own in ranked if own.value == iqm.value]
+        who = f"{' and '.join(equal)} share" if len(equal) > 1 else f"{best.name} has"
+        leads = f"{who} the highest IQM, {self.estimate(iqm)}"
+        fewest = _fewest(*self.methods)
+        if fewest < MIN_SEEDS:
+            return f"{_too_few(fewest)} which method is the best {self.where}: {leads}."
+        if iqm.interval is None:
+            return f"It is not known which method is the best {self.where}: {leads}."
+        low = iqm.interval.low
+        reaching = [each for each, own in others if own.interval is None or own.interval.high >= low]
+        if not reaching:
+            those = "that of the other" if len(others) == 1 else f"those of all {len(others)} others"
+            return f"{_caution(fewest)}{best.name} is the best {self.where}: IQM {self.estimate(iqm)}, above {those}."
+        more = f" and {count_of(len(reaching) - 1, 'other')}" if len(reaching) > 1 else ""
+        reach = "reaches" if len(reaching) == 1 else "reach"
+        return (
+            f"These seeds do not tell which method is the best {self.where}: {leads}, into which "
+            f"{reaching[0].name}{more} {reach}."
+        )
+
+
+def _is_ahead(rival: _Rival, own: float) -> bool:
+    interval = rival.chance.interval
+    return interval is not None and interval.low > _EVEN and rival.iqm > own
+
+
+def _iqm(method: Contestant) -> float:
+    return float(aggregates([np.asarray(own, dtype=float)[None] for own in method.scores])[0, 0])
+
+
+def _known(value: float) -> float:
+    """To sort by: what is not a number comes last."""
+    return float("-inf") if np.isnan(value) else value
+
+
+def _fewest(*methods: Contestant) -> int:
+    return min(len(own) for each in methods for own in each.scores)
+
+
+def _too_few(seeds: int) -> str:
+    return f"{count_of(seeds, 'seed')} {'is' if seeds == 1 else 'are'} too few to tell"
+
+
+def _caution(seeds: int) -> str:
+    return f"As far as {seeds} seeds tell, " if seeds < MANY_SEEDS else ""
