@@ -83,7 +83,7 @@ def test_a_benchmark_on_pixels_compares_the_baselines_for_images(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_search_on_pixels_from_its_start_to_a_winner(tmp_path):
+def test_a_search_on_pixels_from_its_start_to_a_verdict(tmp_path):
     settings = [
         "--env",
         "cartpole-swingup",
@@ -101,6 +101,8 @@ def test_a_search_on_pixels_from_its_start_to_a_winner(tmp_path):
     assert {candidate.stage for candidate in folder.candidates()} == {1, 2}
     assert folder.config.training.environment.pixels
     assert main(["validate", "found", "--top", "1", "--seeds", "1", "--baseline", "sac-no-aug"]) == 0
-    winner = json.loads((tmp_path / "found/winner.json").read_text())
-    assert winner["normalised"]["baseline"] == "sac-no-aug"
-    assert main(["train", *TINY, "--loss", "found/winner.json", "--out", "run"]) == 0
+    said = json.loads((tmp_path / "found/winner.json").read_text())
+    assert said["normalised"]["baseline"] == "sac-no-aug"
+    # So short a search may find no loss that is better.
+    ended = main(["train", *TINY, "--loss", "found/winner.json", "--out", "run"])
+    assert ended == (2 if said["outcome"] == "none" else 0)

@@ -1,4 +1,4 @@
-"""How the winner came about: its ancestors, stage by stage, and what each mutation changed."""
+"""How the best candidate came about: its ancestors, stage by stage, and what each mutation changed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def centred(count: int) -> list[float]:
     return [i - (count - 1) / 2 for i in range(count)]
 
 
-TITLE = "How the winner came about"
+TITLE = "How the best one came about"
 CAPTION = (
     "The best candidate at the bottom and above it everyone it descends from, one row for each stage. Marks show AULC "
     "and number; words on the lines say how a child was made of its parent. Point at them to see which elements were "
