@@ -76,7 +76,10 @@ def check_against_scipy(comparison, first, second):
     assert comparison.mean_with == pytest.approx(first.mean(), rel=1e-12)
     assert comparison.mean_without == pytest.approx(second.mean(), rel=1e-12)
     assert comparison.difference == pytest.approx(first.mean() - second.mean(), rel=1e-9)
-    assert comparison.p == pytest.approx(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue, rel=1e-9)
+    if min(len(first), len(second)) < 5:
+        assert comparison.p is None
+    else:
+        assert comparison.p == pytest.approx(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue, rel=1e-9)
 
 
 def test_scores_that_have_nothing_to_do_with_the_loss_are_not_significant_more_often_than_they_may_be():

@@ -80,15 +80,20 @@ def test_one_group_without_variance_gives_a_number_and_no_warning(second):
     assert p == pytest.approx(t_tail((5 - 7 / 3) / math.sqrt(7 / 9), 2), rel=1e-9)
 
 
-def test_small_groups_have_means_but_no_p():
-    losses = [Loss.parse(text) for text in ("s0 a0 -> s1", "s0 -> s1", "s0 -> s2", "s0 -> s3")]
+@pytest.mark.parametrize(("having", "lacking", "tested"), [(4, 9, False), (9, 4, False), (5, 5, True)])
+def test_groups_of_fewer_than_five_have_means_but_no_p(having, lacking, tested):
+    losses = [Loss.parse("s0 a0 -> s1")] * having + [Loss.parse("s0 -> s2")] * lacking
+    scores = [*np.arange(having) + 100.0, *np.arange(lacking)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        comparisons = by_what(pattern_comparisons(losses, [10.0, 1.0, 2.0, 3.0]))
+        comparisons = by_what(pattern_comparisons(losses, scores))
     forward, inverse = comparisons[FORWARD], comparisons[INVERSE]
-    assert (forward.n_with, forward.mean_with, forward.difference, forward.p) == (1, 10.0, 8.0, None)
+    assert (forward.n_with, forward.mean_with) == (having, 100 + (having - 1) / 2)
+    assert forward.p == (welch_p(scores[:having], scores[having:]) if tested else None)
+    # The only one with a test is not corrected for those without.
+    assert (forward.holm, forward.stars) == (forward.p, "**" if tested else "")
     assert (inverse.n_with, inverse.mean_with, inverse.difference, inverse.holm) == (0, None, None, None)
-    assert (inverse.mean_without, inverse.stars) == (4.0, "")
+    assert (inverse.mean_without, inverse.stars) == (pytest.approx(np.mean(scores)), "")
 
 
 def test_the_correction_of_holm_by_hand():
@@ -120,9 +125,9 @@ def test_each_family_is_corrected_for_its_own_number_of_comparisons():
 
 
 @pytest.mark.parametrize(
-    ("p", "stars"), [(None, ""), (0.0, "**"), (0.0099, "**"), (0.01, "*"), (0.049, "*"), (0.05, ""), (1.0, "")]
+    ("holm", "stars"), [(None, ""), (0.0, "**"), (0.0099, "**"), (0.01, "*"), (0.049, "*"), (0.05, ""), (1.0, "")]
 )
-def test_stars_are_those_of_the_paper(p, stars):
-    comparison = GroupComparison("patterns", "x", ("with", "without"), 2, 2, 0, 1.0, 3.0, p, 1.0)
+def test_stars_are_those_of_the_corrected_p(holm, stars):
+    comparison = GroupComparison("patterns", "x", ("with", "without"), 5, 5, 0, 1.0, 3.0, 0.0, holm)
     assert comparison.stars == stars
     assert comparison.difference == -2.0

@@ -22,7 +22,7 @@ from a2ls.analysis._leaderboard import (
     rank_candidates,
     stage_statistics,
 )
-from a2ls.analysis._loss_parts import Analysis, Family, GroupComparison, analyse, read_patterns
+from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, Family, GroupComparison, analyse, read_patterns
 from a2ls.analysis._published import PUBLISHED, Published, PublishedScore, published_for, published_score
 from a2ls.analysis._tables import (
     ANALYSIS_COLUMNS,
@@ -92,6 +92,7 @@ __all__ = [
     "COMPARISON_COLUMNS",
     "DEFAULT_COLUMNS",
     "MEASURES",
+    "MIN_GROUP",
     "PARTS_TITLES",
     "PUBLISHED",
     "SHARPNESS_DISTANCE",

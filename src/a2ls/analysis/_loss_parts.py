@@ -9,7 +9,8 @@ The paper's section 6 compares the first two of these:
 
 Each comparison is a t-test of Welch, which lets the two groups vary differently. Its p is that of a test between
 independent draws. The children of an evolution resemble their parents, so among them it is smaller than it should be;
-`independent_origins` tells which candidates have no parents.
+`independent_origins` tells which candidates have no parents. Of many comparisons some have a small p by chance: stars
+are those of p corrected for their number.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from a2ls.studies import Candidate
 
 Family = Literal["patterns", "numbers", "operators", "horizons"]
 Members = NDArray[np.bool_]
+
+MIN_GROUP = 5
+"""With fewer members in a group there is no p: the test takes the spread of the scores from them."""
 
 # What the two groups of each family are called.
 _GROUPS: dict[Family, tuple[str, str]] = {
@@ -63,9 +67,9 @@ class GroupComparison:
     """None for an empty group."""
     mean_without: float | None
     p: float | None
-    """Two-sided; None where there is no test, see `welch_p`."""
+    """Two-sided; None where there is no test: a group is smaller than `MIN_GROUP`, or see `welch_p`."""
     holm: float | None = None
-    """p, corrected for the number of comparisons in the family."""
+    """p, corrected for the number of comparisons in the family that have one."""
 
     @property
     def difference(self) -> float | None:
@@ -76,10 +80,10 @@ class GroupComparison:
 
     @property
     def stars(self) -> str:
-        """As the paper marks p, which it does not correct: `*` below 0.05, `**` below 0.01."""
-        if self.p is None or self.p >= 0.05:
+        """Of the corrected p: `*` below 0.05, `**` below 0.01. The paper marks p as it is, without a correction."""
+        if self.holm is None or self.holm >= 0.05:
             return ""
-        return "**" if self.p < 0.01 else "*"
+        return "**" if self.holm < 0.01 else "*"
 
 
 @dataclass(frozen=True)
@@ -294,7 +298,7 @@ def _compared(family: Family, what: str, scores: Array, first: Members, second: 
         n_neither=len(scores) - len(one) - len(other),
         mean_with=float(one.mean()) if len(one) else None,
         mean_without=float(other.mean()) if len(other) else None,
-        p=welch_p(one, other),
+        p=welch_p(one, other) if min(len(one), len(other)) >= MIN_GROUP else None,
     )
 
 

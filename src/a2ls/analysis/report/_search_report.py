@@ -14,7 +14,7 @@ import tomli_w
 from a2ls._formatting import UNKNOWN, duration, interval_text, number_text
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import TOP, baseline_results, finished_candidates, finite_score, rank_candidates
-from a2ls.analysis._loss_parts import Analysis, GroupComparison, analyse
+from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, GroupComparison, analyse
 from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
 from a2ls.analysis.figures._pruning import pruning_pair
@@ -159,7 +159,10 @@ def _figures(dataset: Dataset, others: Sequence[Dataset]) -> list[Section]:
 def _parts(analysis: Analysis) -> Section:
     text = """Candidates whose loss has a part, against those whose loss does not: the mean AULC of both groups (with
 their size), the difference, and how likely a difference of that size is by chance (p, of Welch's t-test; Holm: the
-same, corrected for the number of comparisons in the table). One star is p below 0.05, two are below 0.01."""
+same, corrected for the number of comparisons in the table). Stars are those of the corrected p: one below 0.05, two
+below 0.01; the paper's own stars were not corrected."""
+    if any(each.p is None for each in analysis.comparisons):
+        text += f" There is no p where a group has fewer than {MIN_GROUP} candidates, or all have the same score."
     if not analysis.independent:
         text += """
 

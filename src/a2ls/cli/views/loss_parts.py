@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from a2ls._formatting import UNKNOWN, count_of
-from a2ls._statistics import SMALLEST_GROUP
-from a2ls.analysis import PARTS_TITLES, Analysis, GroupComparison, part_cells, parts_headings
+from a2ls.analysis import MIN_GROUP, PARTS_TITLES, Analysis, GroupComparison, part_cells, parts_headings
 from a2ls.cli.views.text import titled_table
 
 
@@ -66,12 +65,13 @@ def notes(analyses: Sequence[Analysis]) -> list[str]:
     if not comparisons:
         return []
     lines = [
-        "Mean AULC (number of candidates). p: Welch's t-test, * below 0.05 and ** below 0.01 as in the paper.",
+        "Mean AULC (number of candidates). p: Welch's t-test.",
         "Holm: p corrected for the number of comparisons of one search in the table.",
+        "* Holm below 0.05, ** below 0.01. The paper's own stars are of p, not corrected.",
         "Losses with equal numbers in source and target are in neither group.",
     ]
     if any(comparison.p is None for comparison in comparisons):
-        lines.append(f"{UNKNOWN}: a group has fewer than {SMALLEST_GROUP} candidates, or all have the same score.")
+        lines.append(f"{UNKNOWN}: a group has fewer than {MIN_GROUP} candidates, or all have the same score.")
     if not all(each.independent for each in analyses):
         lines.append(
             "Candidates are not independent draws: children resemble parents, so p is too small (--independent)."
