@@ -53,12 +53,20 @@ def test_other_environments_are_normalised_by_the_reference():
     assert by_label(curl)["sac"].mean.value == pytest.approx((0 + 0.5) / 2)
 
 
-def test_negative_scores_are_below_the_first_threshold_of_no_profile():
-    comparison = quick(benchmark({"sac": {"Pendulum-v1": [-1500, -100, -200]}}), scale="none")
-    assert comparison.thresholds[0] == -1500
-    assert comparison.thresholds[-1] == 0
-    assert comparison.results[0].profile.values[0] == pytest.approx(2 / 3)
-    assert comparison.results[0].profile.values[-1] == 0
+@pytest.mark.parametrize(
+    ("env", "scores", "lowest", "highest", "above_lowest"),
+    [
+        ("Pendulum-v1", [-1500, -100, -200], -1500, -30, 2 / 3),
+        ("Pendulum-v1", [-100, 300, 200], -100, 320, 2 / 3),
+        # Shares of 1000, all far below 1.
+        ("cheetah-run", [200, 100, 150], 0, 0.21, 1),
+        ("cheetah-run", [0, 0, 0], 0, 1, 0),
+    ],
+)
+def test_profiles_are_as_wide_as_the_scores(env, scores, lowest, highest, above_lowest):
+    comparison = quick(benchmark({"sac": {env: scores}}), scale="auto" if env == "cheetah-run" else "none")
+    assert comparison.thresholds[[0, -1]] == pytest.approx([lowest, highest])
+    assert comparison.results[0].profile.values[[0, -1]] == pytest.approx([above_lowest, 0])
 
 
 def test_a_scale_can_be_chosen():

@@ -41,6 +41,8 @@ MEASURES: Mapping[Measure, str] = {"aulc": "AULC", "last": "last score"}
 
 _HIGHEST_DMC_SCORE = 1_000.0
 _THRESHOLDS = 101
+# How far profiles are drawn beyond the highest score, as a share of the range of scores.
+_ABOVE_HIGHEST = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,6 @@ class Scaling:
     """To stand behind a measure: `/ 1000`."""
     one: Mapping[str, float]
     """The score in each environment that becomes 1."""
-    highest: float | None = None
-    """The highest score that is possible; None if there is none."""
 
     @property
     def digits(self) -> int:
@@ -173,7 +173,7 @@ def compare(
     """
     grid = shared_grid(datasets, reference=reference, environments=environments)
     scaling = _scaling(grid, measure, scale)
-    thresholds = _thresholds([own for each in grid.methods for own in scaling(_scores(grid, each, measure))], scaling)
+    thresholds = _thresholds([own for each in grid.methods for own in scaling(_scores(grid, each, measure))])
     published = {env: published_for(grid.configs[env]) for env in grid.environments}
     work = _Work(grid, measure, scaling, thresholds, published if measure == "last" else {}, resamples, seed)
     results = []
@@ -303,7 +303,7 @@ def _scaling(grid: SharedGrid, measure: Measure, scale: Scale) -> Scaling:
     environments = grid.environments
     bounded = all(map(_is_dm_control, environments))
     if scale == "auto" and bounded:
-        return Scaling(" / 1000", dict.fromkeys(environments, _HIGHEST_DMC_SCORE), highest=1.0)
+        return Scaling(" / 1000", dict.fromkeys(environments, _HIGHEST_DMC_SCORE))
     if scale == "none" or (scale == "auto" and grid.reference is None and len(environments) == 1):
         if not bounded and len(environments) > 1:
             raise BadInput(
@@ -333,9 +333,9 @@ def _is_dm_control(env: str) -> bool:
     return paper_task(env) is not None or env.rpartition(":")[2].startswith("dm_control/")
 
 
-def _thresholds(every: Scores, scaling: Scaling) -> Array:
-    """From zero, or the lowest score below it, to the highest; for shares of the highest possible score, to 1."""
+def _thresholds(every: Scores) -> Array:
+    """From zero, or the lowest score below it, to a little above the highest, where every profile has come to zero."""
     scores = np.concatenate(every)
-    highest = max(0.0, float(scores.max())) if scaling.highest is None else scaling.highest
-    lowest = min(0.0, float(scores.min()))
-    return np.linspace(lowest, highest if highest > lowest else lowest + 1, _THRESHOLDS)
+    lowest, highest = min(0.0, float(scores.min())), float(scores.max())
+    extent = highest - lowest
+    return np.linspace(lowest, highest + _ABOVE_HIGHEST * extent if extent > 0 else lowest + 1, _THRESHOLDS)

@@ -133,7 +133,7 @@ def profile_figure(comparison: Comparison) -> go.Figure:
     styles = _styles(comparison)
     for result in comparison.results:
         style = styles[result.method.name]
-        _add_band(figure, result, style, result.profile, at=comparison.thresholds.tolist(), where="above %{x:.2f}")
+        _add_band(figure, result, style, result.profile, at=comparison.thresholds.tolist(), where="above %{x:.3~g}")
     figure.update_xaxes(title_text=escaped(comparison.measured))
     return figure.update_yaxes(title_text="share of runs", range=[-0.02, 1.02])
 
