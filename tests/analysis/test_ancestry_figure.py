@@ -1,4 +1,4 @@
-"""The family of the winner: who is in it, what changed from parent to child, and where they are drawn."""
+"""The family of the best candidate: who is in it, what changed from parent to child, and where they are drawn."""
 
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ SEARCH = dataset(
 
 def test_the_family_by_hand():
     tree = ancestry_tree(SEARCH)
-    assert tree.winner == 6
+    assert tree.best == 6
     assert sorted((node.number, node.stage, node.row) for node in tree.nodes) == [
         (0, 1, 0),
         (1, 1, 0),
@@ -78,8 +78,8 @@ def test_families_of_whole_searches(seed):
     search = made_up_search(20, 5, seed=seed)
     tree = ancestry_tree(search)
     by_number = {each.number: each for each in search.candidates}
-    assert tree.winner == max(search.candidates, key=lambda each: each.curve.aulc).number
-    assert {node.number for node in tree.nodes} == _ancestors(tree.winner, by_number)
+    assert tree.best == max(search.candidates, key=lambda each: each.curve.aulc).number
+    assert {node.number for node in tree.nodes} == _ancestors(tree.best, by_number)
     assert {(edge.parent, edge.child) for edge in tree.edges} == {
         (parent, node.number) for node in tree.nodes for parent in by_number[node.number].parents
     }

@@ -63,7 +63,7 @@ def centred(count: int) -> list[float]:
     return [i - (count - 1) / 2 for i in range(count)]
 
 
-TITLE = "How the best one came about"
+TITLE = "Ancestors of the best candidate"
 CAPTION = (
     "The best candidate at the bottom and above it everyone it descends from, one row for each stage. Marks show AULC "
     "and number; words on the lines say how a child was made of its parent. Point at them to see which elements were "
@@ -106,7 +106,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A candidate in the tree, the winner included."""
+    """A candidate in the tree, the best one included."""
 
     number: int
     stage: int
@@ -134,10 +134,11 @@ class Descent:
 
 @dataclass(frozen=True)
 class AncestryTree:
-    """The winner and all it descends from."""
+    """The best candidate and all it descends from."""
 
     env: str
-    winner: int
+    best: int
+    """Its number."""
     nodes: tuple[Ancestor, ...]
     """Oldest rows first, from left to right."""
     edges: tuple[Descent, ...]
@@ -182,9 +183,9 @@ def ancestry_tree(dataset: Dataset) -> AncestryTree | None:
     return AncestryTree(environment(dataset), best.number, tuple(nodes), tuple(edges))
 
 
-def _family(winner: Candidate, by_number: Mapping[int, Candidate]) -> dict[int, Candidate]:
+def _family(best: Candidate, by_number: Mapping[int, Candidate]) -> dict[int, Candidate]:
     family: dict[int, Candidate] = {}
-    waiting = [winner]
+    waiting = [best]
     while waiting:
         candidate = waiting.pop()
         if candidate.number not in family:
@@ -216,7 +217,7 @@ def draw_ancestry_tree(data: AncestryTree) -> go.Figure:
     widest = max(sum(node.row == row for node in data.nodes) for row in range(rows))
     _draw_mutations(figure, data, by_number, in_words=widest <= _MOST_IN_ROW_FOR_KINDS)
     for origin in in_origin_order([node.origin for node in data.nodes]):
-        _draw_nodes(figure, [node for node in data.nodes if node.origin == origin], data.winner, widest)
+        _draw_nodes(figure, [node for node in data.nodes if node.origin == origin], data.best, widest)
     half = (widest - 1) / 2 + 0.6
     figure.update_xaxes(range=[-half, half], visible=False)
     figure.update_yaxes(
@@ -233,8 +234,8 @@ def draw_ancestry_tree(data: AncestryTree) -> go.Figure:
 def _subtitle(data: AncestryTree) -> str:
     ancestors = len(data.nodes) - 1
     if not ancestors:
-        return f"{data.env}: candidate {data.winner} has no parents"
-    return f"{data.env}: candidate {data.winner} and its {count_of(ancestors, 'ancestor')}"
+        return f"{data.env}: candidate {data.best} has no parents"
+    return f"{data.env}: candidate {data.best} and its {count_of(ancestors, 'ancestor')}"
 
 
 def _row_label(nodes: Sequence[Ancestor], row: int) -> str:
@@ -300,7 +301,7 @@ def _mutation_hover(edges: Sequence[Descent], by_number: Mapping[int, Ancestor])
     return "<br>".join(lines)
 
 
-def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], winner: int, widest: int) -> None:
+def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], best: int, widest: int) -> None:
     origin = nodes[0].origin
     scores = ["no score" if node.aulc is None else f"{node.aulc:.1f}" for node in nodes]
     figure.add_scatter(
@@ -316,8 +317,8 @@ def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], winner: int, wides
         name=origin,
         marker={
             "color": origin_colour(origin),
-            "symbol": ["star" if node.number == winner else origin_symbol(origin) for node in nodes],
-            "size": [22 if node.number == winner else 14 for node in nodes],
+            "symbol": ["star" if node.number == best else origin_symbol(origin) for node in nodes],
+            "size": [22 if node.number == best else 14 for node in nodes],
             "opacity": 1,
         },
         cliponaxis=False,
