@@ -72,7 +72,7 @@ def test_interval_figures_show_the_estimates(comparison):
 
 def test_bands_lie_around_their_lines(comparison):
     for figure in (profile_figure(comparison), curve_figure(comparison), curve_figure(comparison, "walker-run")):
-        lines = [trace for trace in figure.data if trace.fill is None]
+        lines = [trace for trace in figure.data if trace.fill is None and trace.mode != "markers"]
         bands = {trace.legendgroup: trace for trace in figure.data if trace.fill == "toself"}
         assert len(lines) == 4
         # Two seeds have no interval.
@@ -85,6 +85,19 @@ def test_bands_lie_around_their_lines(comparison):
                 assert (low <= np.array(line.y) + 1e-9).all()
                 assert (np.array(line.y) <= high + 1e-9).all()
         assert len({(line.line.color, line.marker.symbol) for line in lines}) == 4
+
+
+def test_every_run_is_a_mark_beside_its_line(comparison):
+    marks = {
+        trace.legendgroup: list(zip(trace.customdata, trace.x, trace.y, strict=True))
+        for trace in curve_figure(comparison, "walker-run").data
+        if trace.mode == "markers"
+    }
+    assert len(marks) == len(comparison.results)
+    for result in comparison.results:
+        records = result.environments["walker-run"].runs.records
+        points = [(seed, each.step, each.score) for seed, own in records.items() for each in own.curve.points]
+        assert marks[result.method.name] == points
 
 
 def test_the_page_stands_alone_and_shows_names_as_they_are():

@@ -37,11 +37,13 @@ def test_the_best_candidates_by_hand():
     assert data.candidates[0].loss == "s0 s1 -> a0"
 
 
-def test_the_bands_of_baselines_depend_on_the_number_of_seeds():
+def test_baselines_have_all_their_seeds_and_from_three_on_intervals():
     one, two, three = learning_curves(SEARCH).baselines
-    assert (one.name, one.seeds, one.mean, one.band, one.low) == ("sac", 1, (1.0, 2.0), None, ())
-    assert (two.mean, two.band, two.low, two.high) == ((2.0, 4.5), "lowest to highest", (1.0, 2.0), (3.0, 7.0))
-    assert (three.seeds, three.mean, three.band) == (3, (3.0, 4.0), "95 % interval")
+    assert (one.name, one.scores, one.mean, one.intervals) == ("sac", {0: (1.0, 2.0)}, (1.0, 2.0), None)
+    assert (two.scores, two.mean, two.intervals) == ({0: (1.0, 2.0), 1: (3.0, 7.0)}, (2.0, 4.5), None)
+    assert (list(three.scores), three.mean) == ([0, 1, 2], (3.0, 4.0))
+    # Of three seeds one in 27 resamples is three times the lowest: more than 2.5 %.
+    assert three.intervals == ((1.0, 5.0), (2.0, 7.0))
 
 
 def test_the_interval_is_that_of_a_bootstrap():
@@ -52,9 +54,8 @@ def test_the_interval_is_that_of_a_bootstrap():
     for place in (0, 1):
         own = seeds[:, place]
         means = np.sort([rng.choice(own, len(own)).mean() for _ in range(20_000)])
-        assert curve.low[place] == pytest.approx(means[500], abs=0.4)
-        assert curve.high[place] == pytest.approx(means[-500], abs=0.4)
-        assert curve.low[place] < own.mean() < curve.high[place]
+        assert curve.intervals[place] == pytest.approx((means[500], means[-500]), abs=0.4)
+        assert curve.intervals[place].low < own.mean() < curve.intervals[place].high
 
 
 def test_steps_that_a_seed_does_not_have_are_left_out():
@@ -67,19 +68,22 @@ def test_drawn_curves():
     drawn = strict(draw_learning_curves(learning_curves(SEARCH, top=2)))
     named = {trace["name"]: trace for trace in drawn["data"] if trace.get("showlegend", True)}
     assert list(named) == [
-        "sac: one seed",
-        "curl: mean of 2 seeds, lowest to highest",
+        "sac: one seed, no interval",
+        "curl: mean of 2 seeds, no interval",
         "rad: mean of 3 seeds, 95 % interval",
         "2. candidate 1: 5.0",
         "1. candidate 3: 6.0",
     ]
-    assert sum(trace.get("fill") == "tonexty" for trace in drawn["data"]) == 2
-    assert len(drawn["data"]) == 5 + 2 * 2
+    assert sum(trace.get("fill") == "tonexty" for trace in drawn["data"]) == 1
+    seeds = [trace["y"] for trace in drawn["data"] if trace["mode"] == "markers" and "curl" in trace["legendgroup"]]
+    assert seeds == [[1.0, 2.0], [3.0, 7.0]]
     best = named["1. candidate 3: 6.0"]
     assert "s0 s1 -> a0" in unwrapped(best["hovertemplate"])
     assert best["y"] == [1.0, 10.0, 7.0]
     assert best["line"]["width"] > named["2. candidate 1: 5.0"]["line"]["width"]
-    assert named["curl: mean of 2 seeds, lowest to highest"]["customdata"][1] == "<br>lowest to highest: 2.0 to 7.0"
+    assert named["curl: mean of 2 seeds, no interval"]["customdata"][1] == "<br>no interval from so few"
+    rad = named["rad: mean of 3 seeds, 95 % interval"]["customdata"]
+    assert rad[1] == "<br>95 % interval of the mean: 2.0 to 7.0"
     assert all(trace["line"]["dash"] for name, trace in named.items() if "candidate" not in name)
 
 

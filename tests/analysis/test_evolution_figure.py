@@ -24,6 +24,7 @@ SEARCH = dataset(
     baseline("sac", 1, (3.0, 4.0)),
     baseline("curl", 0, (4.0, 4.0)),
     baseline("curl", 1, (), state="running"),
+    *(baseline("rad", seed, (score, score)) for seed, score in enumerate((3.0, 4.0, 8.0))),
 )
 
 
@@ -37,9 +38,18 @@ def test_data_by_hand():
         (5, 2, 6.0, None),
     ]
     assert [(mean.stage, mean.aulc, mean.count) for mean in data.means] == [(1, 4.0, 2), (2, 5.5, 2)]
-    assert [(level.name, level.aulc, level.seeds) for level in data.baselines] == [("sac", 2.5, 2), ("curl", 4.0, 1)]
-    assert data.winner.number == 1  # the older of two equals, and not the pruned one
+    assert data.best.number == 1  # the older of two equals, and not the pruned one
     assert (data.failed, data.running) == (1, 1)
+
+
+def test_a_baseline_has_its_seeds_and_from_three_on_an_interval_of_their_mean():
+    sac, curl, rad = evolution(SEARCH).baselines
+    assert (sac.name, sac.aulc, sac.seeds, sac.scores, sac.interval) == ("sac", 2.5, (0, 1), (1.5, 3.5), None)
+    assert (curl.aulc, curl.seeds, curl.scores, curl.interval) == (4.0, (0,), (4.0,), None)
+    assert (rad.aulc, rad.seeds, rad.scores) == (5.0, (0, 1, 2), (3.0, 4.0, 8.0))
+    # Of three seeds one in 27 resamples is three times the lowest: more than 2.5 %.
+    assert rad.interval == (3.0, 8.0)
+    assert [level.extremes for level in (sac, curl, rad)] == [(1.5, 3.5), (4.0, 4.0), (3.0, 8.0)]
 
 
 def test_stage_means_are_those_of_the_standings():
@@ -60,7 +70,12 @@ def test_jitter_is_the_same_each_time_stays_in_its_column_and_spreads():
 
 def test_marks_lines_and_words():
     drawn = strict(draw_evolution(evolution(SEARCH)))
-    marks = [trace for trace in drawn["data"] if trace["mode"] == "markers" and trace["marker"]["symbol"] != "star"]
+    seeds = {trace["name"]: trace for trace in drawn["data"] if trace.get("name", "").startswith("seeds of")}
+    marks = [
+        trace
+        for trace in drawn["data"]
+        if trace["mode"] == "markers" and trace["marker"]["symbol"] != "star" and trace["name"] not in seeds
+    ]
     assert Counter(trace["name"] for trace in marks) == {
         "random": 2,
         "dynamics-prior": 1,
@@ -72,18 +87,41 @@ def test_marks_lines_and_words():
     assert not hollow["showlegend"]
     (star,) = (trace for trace in drawn["data"] if trace.get("marker", {}).get("symbol") == "star")
     assert star["y"] == [6.0]
-    lines = {trace["name"]: trace["y"] for trace in drawn["data"] if trace["mode"] == "lines"}
-    assert lines == {"sac 2.5 (2 seeds)": [2.5, 2.5], "curl 4.0 (one seed)": [4.0, 4.0]}
+    assert star["name"] == "best candidate: 1, 6.0 (one seed)"
+    lines = {trace["name"]: trace for trace in drawn["data"] if trace["mode"] == "lines" and "name" in trace}
+    assert {name: trace["y"] for name, trace in lines.items()} == {
+        "sac 2.5 (2 seeds, no interval)": [2.5, 2.5],
+        "curl 4.0 (one seed, no interval)": [4.0, 4.0],
+        "rad 5.0 (3 seeds, 95 % interval)": [5.0, 5.0],
+    }
+    words = [unwrapped(trace["hovertemplate"]) for trace in lines.values()]
+    assert words == [
+        "baseline sac: 2.5 mean AULC of 2 seeds no interval from so few",
+        "baseline curl: 4.0 AULC of one seed no interval from so few",
+        "baseline rad: 5.0 mean AULC of 3 seeds 95 % interval of the mean: 3.0 to 8.0",
+    ]
+    assert {name: (trace["y"], trace["customdata"]) for name, trace in seeds.items()} == {
+        "seeds of sac": ([1.5, 3.5], [0, 1]),
+        "seeds of curl": ([4.0], [0]),
+        "seeds of rad": ([3.0, 4.0, 8.0], [0, 1, 2]),
+    }
+    assert drawn["layout"]["xaxis"]["tickvals"] == [1, 2]
+    # Right of all candidates, and apart from each other.
+    assert 2.5 < seeds["seeds of sac"]["x"][0] < seeds["seeds of curl"]["x"][0] < drawn["layout"]["xaxis"]["range"][1]
+    (band,) = (trace for trace in drawn["data"] if trace.get("fill"))
+    assert (min(band["y"]), max(band["y"])) == (3.0, 8.0)
+    assert band["legendgroup"] == lines["rad 5.0 (3 seeds, 95 % interval)"]["legendgroup"]
     (means,) = (trace for trace in drawn["data"] if trace["mode"] == "lines+markers")
     assert (means["x"], means["y"]) == ([1, 2], [4.0, 5.5])
-    assert [note["text"] for note in drawn["layout"]["annotations"]] == ["sac", "curl"]
+    assert [note["text"] for note in drawn["layout"]["annotations"]] == ["sac", "curl", "rad"]
     subtitle = unwrapped(drawn["layout"]["title"]["subtitle"]["text"])
-    assert subtitle == "pendulum: 4 finished, 1 pruned (hollow), 1 in training, 1 failed, not shown"
+    words = "pendulum: 4 finished, 1 pruned (hollow), 1 in training, 1 failed, not shown"
+    assert subtitle == f"{words}; at the right the seeds of baselines"
 
 
 def test_under_the_pointer_are_loss_number_origin_and_parents():
     drawn = strict(draw_evolution(evolution(SEARCH)))
-    (crossed,) = (trace for trace in drawn["data"] if trace["name"] == "crossover")
+    (crossed,) = (trace for trace in drawn["data"] if trace.get("name") == "crossover")
     assert crossed["customdata"] == [[4, 2, "crossover of 1 and 0", "", "s0 a0 -> r0"]]
     assert "%{y:.1f}" in crossed["hovertemplate"]
     assert all(f"%{{customdata[{i}]}}" in crossed["hovertemplate"] for i in range(5))
@@ -97,7 +135,7 @@ def test_every_loss_of_a_search_is_under_some_mark():
     shown = {
         fields[0]: unwrapped(fields[4])
         for trace in drawn["data"]
-        if trace["mode"] == "markers"
+        if trace["mode"] == "markers" and not trace["name"].startswith("seeds of")
         for fields in trace["customdata"]
     }
     assert shown == {each.number: str(each.loss) for each in search.candidates}

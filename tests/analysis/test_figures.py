@@ -237,4 +237,6 @@ def test_ten_thousand_candidates_stay_fast_and_small(ten_thousand):
     figures = {kind.key: kind.draw(ten_thousand) for kind in FIGURES}
     assert sum(len(figure.to_json()) for figure in figures.values()) < 8_000_000
     assert {trace.type for trace in figures["evolution"].data} == {"scattergl"}
-    assert sum(len(trace.x) for trace in figures["evolution"].data if trace.mode == "markers") == 10_000 + 1
+    assert sum(len(trace.x) for trace in figures["evolution"].data if trace.mode == "markers") == 10_000 + 1 + len(
+        ten_thousand.baselines
+    )

@@ -144,6 +144,7 @@ def test_a_difference_that_the_correction_leaves_open_has_no_star_anywhere(capsy
 def test_the_stages_stand_beside_the_baselines(searched, capsys):
     run([str(searched.path)])
     shown = [words(line) for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, shown)) <= 80
     for stage in (1, 2, 3):
         own = [each for each in searched.candidates() if each.stage == stage]
         scores = sorted((each.curve.aulc for each in own if each.state == "finished"), reverse=True)
@@ -151,7 +152,10 @@ def test_the_stages_stand_beside_the_baselines(searched, capsys):
         assert f"{stage} {len(scores)} 0 {len(own) - len(scores)} {cells}" in shown
     for name in ("sac", "curl"):
         own = [record.curve.aulc for record in searched.baselines() if record.label == name]
-        assert f"{name} (mean of 2 seeds) 2 {np.mean(own):.1f} {max(own):.1f}" in shown
+        (line,) = (i for i, line in enumerate(shown) if line.startswith(f"{name} (2 seeds"))
+        # Where the range takes a second line, the numbers stand in the first.
+        assert shown[line].endswith(f" 2 {np.mean(own):.1f} {max(own):.1f}")
+        assert f"{min(own):.1f} to {max(own):.1f})" in " ".join(shown[line : line + 2])
 
 
 def test_json_and_csv_hold_all_comparisons_with_full_precision(searched, tmp_path, capsys):

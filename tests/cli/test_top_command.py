@@ -159,23 +159,27 @@ def stages_with_something_running(names, width):
 def test_no_number_of_the_stages_is_cut_beside_long_names(width, names):
     heading, stages, baselines = stages_with_something_running(names, width)
     assert heading.split()[-4:] == ["average", "top", "5", "best"]
-    scores = [found for line in (*stages, *baselines) if (found := re.findall(r"(?<=\s)-\d+\.\d(?!\S)", line))]
+    second = next(heading.index(name) for name in ("finished", "candidates") if name in heading)
+    lines = [line[second:] for line in (*stages, *baselines)]
+    scores = [found for line in lines if (found := re.findall(r"(?<=\s)-\d+\.\d(?!\S)", line))]
     means = [[f"{-1001 - 3 * i}.0", f"{-1000 - 3 * i}.0"] for i in range(len(names))]
     assert scores == [["-1209.5", "-1204.5", "-1184.5"], ["-1149.5", "-1144.5", "-1124.5"], *means]
     # The stage, then how many of its candidates are in each state.
     counts = re.findall(r"(?<!\S)[1-9]\d*(?!\S)", "\n".join(stages))
     assert counts == ["1", "6", "2", "6", "3", "1", "1", "1"]
-    second = next(heading.index(name) for name in ("finished", "candidates") if name in heading)
-    first_column = "".join("".join(line[:second].split()) for line in baselines)
-    places = [first_column.index("".join(name.split())) for name in names]
+    first_column = " ".join(" ".join(line[:second].split()) for line in baselines)
+    places = [first_column.replace(" ", "").index("".join(name.split())) for name in names]
     assert places == sorted(places)
+    ranges = [f"(3 seeds: {-1002 - 3 * i}.0 to {-1000 - 3 * i}.0)" for i in range(len(names))]
+    assert re.findall(r"\(3 seeds: [^)]*\)", first_column) == ranges
 
 
 def test_each_stage_and_baseline_has_one_line_where_names_are_short():
-    heading, stages, baselines = stages_with_something_running(("sac", "curl"), 90)
+    heading, stages, baselines = stages_with_something_running(("sac", "curl"), 100)
     assert heading.split()[:5] == ["stage", "finished", "pruned", "failed", "running"]
     assert len(stages) == 3
-    assert [line.split("  ")[0].strip() for line in baselines] == ["sac (mean of 3 seeds)", "curl (mean of 3 seeds)"]
+    named = [line.split("  ")[0].strip() for line in baselines]
+    assert named == ["sac (3 seeds: -1002.0 to -1000.0)", "curl (3 seeds: -1005.0 to -1003.0)"]
 
 
 def test_narrow_curves_keep_their_last_step_and_aulc():

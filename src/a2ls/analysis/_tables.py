@@ -107,7 +107,10 @@ class StagesTable(NamedTuple):
 
 
 def stages_table(candidates: Iterable[Candidate], baselines: Iterable[MethodRuns]) -> StagesTable:
-    """The stages that have begun and the baselines that have finished; running candidates only if there are any."""
+    """The stages that have begun and the baselines that have finished; running candidates only if there are any.
+
+    Beside the name of a baseline stands how far its seeds lie apart.
+    """
     stages = stage_statistics(candidates)
     states = tuple(state for state in STATE_ORDER if state != "running" or any(each.counts[state] for each in stages))
     return StagesTable(
@@ -123,7 +126,7 @@ def stages_table(candidates: Iterable[Candidate], baselines: Iterable[MethodRuns
         ],
         [
             (
-                each.name_with_seeds,
+                f"{each.name} ({each.spread})",
                 *(str(len(each.records)) if state == "finished" else "" for state in states),
                 *(number_text(each.mean()), "", number_text(each.scores().max())),
             )

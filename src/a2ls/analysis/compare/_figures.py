@@ -153,15 +153,34 @@ def curve_figure(comparison: Comparison, env: str | None = None) -> go.Figure | 
     if not curves:
         return None
     subtitle = f"interquartile mean over runs; {_band_words(curve.iqm for _, curve in curves)}"
+    subtitle += "" if env is None else "; small marks: runs"
     figure = new_figure(title, subtitle, _PLOT)
     styles = _styles(comparison)
     for result, curve in curves:
         style = styles[result.method.name]
         _add_band(figure, result, style, curve.iqm, at=curve.steps, where="step %{x:,}", markers=True)
     if env is not None:
+        for result, _ in curves:
+            _add_runs(figure, result, styles[result.method.name], env)
         _add_published(figure, env, curves, styles)
     figure.update_xaxes(title_text="steps", rangemode="tozero")
     return figure.update_yaxes(title_text=escaped(words))
+
+
+def _add_runs(figure: go.Figure, result: MethodResult, style: _Style, env: str) -> None:
+    """Every run as small marks: of few seeds there is nothing else that shows how sure a line is."""
+    runs = result.environments[env].runs
+    seeds = list(runs.records)
+    figure.add_scatter(
+        x=list(runs.steps) * len(seeds),
+        y=runs.curves().ravel().tolist(),
+        customdata=[seed for seed in seeds for _ in runs.steps],
+        mode="markers",
+        marker={"color": style.colour, "size": 4, "opacity": 0.6},
+        legendgroup=result.method.name,
+        showlegend=False,
+        hovertemplate=f"{_hover_name(result)}<br>seed %{{customdata}}, step %{{x:,}}: %{{y:.3~g}}<extra></extra>",
+    )
 
 
 def _add_published(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
 import plotly.graph_objects as go
 
-from a2ls._statistics import MIN_SEEDS, mean_band
+from a2ls._statistics import MIN_SEEDS, Interval, mean_band
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import TOP, baseline_results
-from a2ls.analysis.figures._style import SKY, baseline_line, escaped, faint, new_figure, wrapped
+from a2ls.analysis.figures._style import (
+    SKY,
+    baseline_line,
+    escaped,
+    faint,
+    interval_hover,
+    new_figure,
+    seeds_words,
+    wrapped,
+)
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 from a2ls.benchmark import MethodRuns
 from a2ls.studies import Candidate
@@ -20,12 +27,11 @@ from a2ls.studies import Candidate
 TITLE = "Curves of the best candidates"
 CAPTION = (
     "How the score grows while an agent trains. Solid lines are the best candidates, each trained once and chosen for "
-    "its score, so part of their lead is luck. Broken lines are baselines, with a band where there are several seeds: "
-    "the 95 % interval of the mean from three seeds on, the lowest to the highest of two."
+    "its score, so part of their lead is luck. Broken lines are baselines: the mean of their seeds, which are the "
+    "small marks; from three seeds on a band is the 95 % interval of the mean, which is too narrow from fewer than ten."
 )
 NEEDS = "a finished candidate or baseline"
 
-Spread = Literal["95 % interval", "lowest to highest"]
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "cross", "x", "star", "hexagon")
 _HEIGHT = 460
 
@@ -47,13 +53,12 @@ class BaselineCurve:
     """The mean curve of a baseline, at the steps that all its seeds have."""
 
     name: str
-    seeds: int
     steps: tuple[int, ...]
+    scores: Mapping[int, tuple[float, ...]]
+    """By seed, at each of the steps."""
     mean: tuple[float, ...]
-    band: Spread | None
-    """What low and high are; None for one seed."""
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    intervals: tuple[Interval, ...] | None
+    """95 %, of the mean at each of the steps; None for fewer than three seeds."""
 
 
 @dataclass(frozen=True)
@@ -88,26 +93,18 @@ def candidate_curve(candidate: Candidate) -> CandidateCurve:
 
 def _baseline_curve(runs: MethodRuns) -> BaselineCurve:
     curves = runs.curves()
-    means = mean_band(curves)
-    spread: Spread | None = None
-    low = high = np.empty(0)
-    if len(curves) >= MIN_SEEDS:
-        spread, low, high = "95 % interval", means.low, means.high
-    elif len(curves) > 1:
-        spread, low, high = "lowest to highest", curves.min(axis=0), curves.max(axis=0)
+    band = mean_band(curves)
     return BaselineCurve(
         name=runs.name,
-        seeds=len(curves),
         steps=runs.steps,
-        mean=tuple(means.values.tolist()),
-        band=spread,
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
+        scores={seed: tuple(own) for seed, own in zip(runs.records, curves.tolist(), strict=True)},
+        mean=tuple(band.values.tolist()),
+        intervals=None if len(curves) < MIN_SEEDS else tuple(map(Interval, band.low.tolist(), band.high.tolist())),
     )
 
 
 def draw_learning_curves(data: LearningCurves) -> go.Figure:
-    """Draw candidates as solid lines and baselines as broken ones with their bands."""
+    """Draw candidates as solid lines and baselines as broken ones with their seeds and bands."""
     best = f"the best {len(data.candidates)} by AULC" if len(data.candidates) > 1 else "the best by AULC"
     figure = new_figure(
         TITLE, f"{data.env}: {best if data.candidates else 'no candidate is finished yet'}", _HEIGHT, 80
@@ -147,35 +144,37 @@ def curve_hover(curve: CandidateCurve) -> str:
 
 def _draw_baseline(figure: go.Figure, curve: BaselineCurve) -> None:
     line = baseline_line(curve.name)
-    seeds = "one seed" if curve.band is None else f"mean of {curve.seeds} seeds, {curve.band}"
-    name = f"{escaped(curve.name)}: {seeds}"
-    if curve.band is not None:
-        for edge, fill in ((curve.low, None), (curve.high, "tonexty")):
-            figure.add_scatter(
-                x=curve.steps,
-                y=edge,
-                mode="lines",
-                line={"width": 0, "color": line["color"]},
-                fill=fill,
-                fillcolor=faint(line["color"], 0.18),
-                legendgroup=name,
-                showlegend=False,
-                hoverinfo="skip",
-            )
+    mean = "" if len(curve.scores) == 1 else "mean of "
+    name = f"{escaped(curve.name)}: {mean}{seeds_words(len(curve.scores))}"
+    for edge, fill in ((0, None), (1, "tonexty")) if curve.intervals is not None else ():
+        figure.add_scatter(
+            x=curve.steps,
+            y=[interval[edge] for interval in curve.intervals or ()],
+            mode="lines",
+            line={"width": 0, "color": line["color"]},
+            fill=fill,
+            fillcolor=faint(line["color"], 0.18),
+            legendgroup=name,
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for seed, scores in curve.scores.items():
+        figure.add_scatter(
+            x=curve.steps,
+            y=scores,
+            mode="markers",
+            marker={"color": line["color"], "size": 5, "opacity": 0.7},
+            legendgroup=name,
+            showlegend=False,
+            hovertemplate=f"<b>{escaped(curve.name)}</b>, seed {seed}<br>%{{y:.1f}} at step %{{x:,}}<extra></extra>",
+        )
     figure.add_scatter(
         x=curve.steps,
         y=curve.mean,
-        customdata=_ranges(curve),
-        mode="lines+markers",
+        customdata=[interval_hover(each) for each in curve.intervals or [None] * len(curve.steps)],
+        mode="lines",
         name=name,
         legendgroup=name,
         line=line,
-        marker={"size": 6},
         hovertemplate=f"<b>{name}</b><br>%{{y:.1f}} at step %{{x:,}}%{{customdata}}<extra></extra>",
     )
-
-
-def _ranges(curve: BaselineCurve) -> Sequence[str]:
-    if curve.band is None:
-        return [""] * len(curve.steps)
-    return [f"<br>{curve.band}: {low:.1f} to {high:.1f}" for low, high in zip(curve.low, curve.high, strict=True)]

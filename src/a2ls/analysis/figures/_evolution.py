@@ -8,26 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from a2ls._statistics import Interval, mean_estimate
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import baseline_results, finite_score
 from a2ls.analysis.figures._style import (
     ORANGE,
     baseline_line,
     escaped,
+    faint,
     in_origin_order,
+    interval_hover,
     new_figure,
     origin_colour,
     origin_symbol,
+    seeds_words,
     wrapped,
 )
 from a2ls.analysis.figures._trainings import environment
+from a2ls.benchmark import MethodRuns
 from a2ls.studies import Candidate
 
 TITLE = "Every candidate, stage by stage"
 CAPTION = (
     "Each mark is one candidate, an agent trained with one auxiliary loss: the higher, the faster it learned; its "
-    "place within the column of its stage means nothing. Broken lines are agents without a searched loss. If the "
-    "search works, the line of means rises from stage to stage and the best candidates are above the baselines."
+    "place within the column of its stage means nothing. Broken lines are baselines, agents without a searched loss: "
+    "the mean of their seeds, which are the small marks at the right; from three seeds on a band is the 95 % interval "
+    "of the mean, which is too narrow from fewer than ten. If the search works, the line of means rises from stage to "
+    "stage and the best candidates are above the baselines."
 )
 NEEDS = "a candidate that has ended"
 
@@ -37,6 +44,9 @@ _COLUMN_WIDTH = 0.7
 # Beyond this many marks a browser draws them as one picture.
 _MANY_DOTS = 2_000
 _HEIGHT = 460
+_MOST_TICKS = 15
+# Of the column with the seeds of baselines, as a share of the width of all stages.
+_SEEDS_WIDTH = 0.08
 # The least distance of two names of baselines, as a share of the range of scores.
 _NAME_DISTANCE = 0.05
 
@@ -69,11 +79,21 @@ class StageMean:
 
 @dataclass(frozen=True)
 class BaselineLevel:
-    """The mean AULC of a baseline."""
+    """The mean AULC of a baseline, and how sure it is."""
 
     name: str
     aulc: float
-    seeds: int
+    seeds: tuple[int, ...]
+    scores: tuple[float, ...]
+    """The AULC of each seed."""
+    interval: Interval | None
+    """95 %, of the mean; None for fewer than three seeds."""
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The lowest and the highest number that is drawn."""
+        every = [*self.scores, *(self.interval or ())]
+        return min(every), max(every)
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,7 @@ class Evolution:
     dots: tuple[Dot, ...]
     means: tuple[StageMean, ...]
     baselines: tuple[BaselineLevel, ...]
-    winner: Dot | None
+    best: Dot | None
     """The finished candidate with the highest AULC."""
     failed: int
     running: int
@@ -101,13 +121,17 @@ def evolution(dataset: Dataset) -> Evolution | None:
         env=environment(dataset),
         dots=dots,
         means=tuple(_stage_means(finished)),
-        baselines=tuple(
-            BaselineLevel(runs.name, runs.mean(), len(runs.records)) for runs in baseline_results(dataset.baselines)
-        ),
-        winner=min(finished, key=lambda dot: (-dot.aulc, dot.number), default=None),
+        baselines=tuple(map(_level, baseline_results(dataset.baselines))),
+        best=min(finished, key=lambda dot: (-dot.aulc, dot.number), default=None),
         failed=sum(candidate.state == "failed" for candidate in candidates),
         running=sum(candidate.state == "running" for candidate in candidates),
     )
+
+
+def _level(runs: MethodRuns) -> BaselineLevel:
+    scores = runs.scores()
+    estimate = mean_estimate(scores)
+    return BaselineLevel(runs.name, estimate.value, tuple(runs.records), tuple(scores.tolist()), estimate.interval)
 
 
 def _dot(candidate: Candidate) -> Dot | None:
@@ -155,13 +179,15 @@ def draw_evolution(data: Evolution) -> go.Figure:
     if data.means:
         figure.add_trace(_means_line(mark, data.means))
     first, last = (f(dot.stage for dot in data.dots) for f in (min, max))
-    ends = (first - 0.5, last + 0.5)
-    _draw_baselines(figure, mark, data, ends)
-    if data.winner is not None:
-        figure.add_trace(_winner_mark(mark, data.winner))
-    figure.update_xaxes(title="stage of the search", range=ends, showgrid=False, zeroline=False)
-    if last - first < 15:
-        figure.update_xaxes(tickmode="linear", dtick=1)
+    # The seeds of baselines have a column of their own, as wide on the screen however many stages there are.
+    columns = (first - 0.5, last + 0.5)
+    edge = columns[1] + _SEEDS_WIDTH * (columns[1] - columns[0]) * bool(data.baselines)
+    _draw_baselines(figure, mark, data, (*columns, edge))
+    if data.best is not None:
+        figure.add_trace(_best_mark(mark, data.best))
+    figure.update_xaxes(title="stage of the search", range=(columns[0], edge), showgrid=False, zeroline=False)
+    # Where the column of seeds is, Plotly would write the number of a stage that there is not.
+    figure.update_xaxes(tickvals=list(range(first, last + 1, -(-(last - first + 1) // _MOST_TICKS))))
     figure.update_yaxes(title="AULC (mean score)", zeroline=False)
     # In the legend small marks are as large as any.
     figure.update_layout(legend={"itemsizing": "constant"})
@@ -174,7 +200,7 @@ def _subtitle(data: Evolution) -> str:
     words += [f"{pruned:,} pruned (hollow)"] * (pruned > 0)
     words += [f"{data.running:,} in training"] * (data.running > 0)
     words += [f"{data.failed:,} failed, not shown"] * (data.failed > 0)
-    return ", ".join(words)
+    return ", ".join(words) + ("; at the right the seeds of baselines" if data.baselines else "")
 
 
 def _marks(
@@ -226,22 +252,19 @@ def _means_line(mark: type[go.Scatter], means: Sequence[StageMean]) -> go.Scatte
     )
 
 
-def _draw_baselines(figure: go.Figure, mark: type[go.Scatter], data: Evolution, ends: tuple[float, float]) -> None:
-    for level in data.baselines:
-        seeds = "one seed" if level.seeds == 1 else f"{level.seeds} seeds"
-        figure.add_trace(
-            mark(
-                x=ends,
-                y=[level.aulc] * 2,
-                mode="lines",
-                name=f"{escaped(level.name)} {level.aulc:.1f} ({seeds})",
-                line=baseline_line(level.name),
-                hovertemplate=f"baseline {level.name}: {level.aulc:.1f}<br>mean AULC of {seeds}<extra></extra>",
-            )
-        )
+def _draw_baselines(
+    figure: go.Figure, mark: type[go.Scatter], data: Evolution, edges: tuple[float, float, float]
+) -> None:
+    """Draw bands, lines and seeds; the edges are those of the stages, and the right one of the column of seeds."""
+    left, middle, right = edges
+    for place, level in enumerate(data.baselines):
+        if level.interval is not None:
+            figure.add_trace(_interval_band(mark, level.name, level.interval, (left, right)))
+        figure.add_trace(_level_line(mark, level, (left, right)))
+        figure.add_trace(_seed_marks(mark, level, middle + (right - middle) * (place + 0.5) / len(data.baselines)))
     for level, y in zip(data.baselines, _name_places(data), strict=True):
         figure.add_annotation(
-            x=ends[1],
+            x=middle,
             y=y,
             text=escaped(level.name),
             xanchor="right",
@@ -252,9 +275,52 @@ def _draw_baselines(figure: go.Figure, mark: type[go.Scatter], data: Evolution, 
         )
 
 
+def _interval_band(mark: type[go.Scatter], name: str, interval: Interval, ends: tuple[float, float]) -> go.Scatter:
+    colour = baseline_line(name)["color"]
+    return mark(
+        x=[*ends, *reversed(ends)],
+        y=[interval.low] * 2 + [interval.high] * 2,
+        mode="lines",
+        line={"width": 0, "color": colour},
+        fill="toself",
+        fillcolor=faint(colour, 0.15),
+        legendgroup=f"baseline {name}",
+        showlegend=False,
+        hoverinfo="skip",
+    )
+
+
+def _level_line(mark: type[go.Scatter], level: BaselineLevel, ends: tuple[float, float]) -> go.Scatter:
+    of = "AULC of one seed" if len(level.seeds) == 1 else f"mean AULC of {len(level.seeds)} seeds"
+    return mark(
+        x=ends,
+        y=[level.aulc] * 2,
+        mode="lines",
+        name=f"{escaped(level.name)} {level.aulc:.1f} ({seeds_words(len(level.seeds))})",
+        legendgroup=f"baseline {level.name}",
+        line=baseline_line(level.name),
+        hovertemplate=f"<b>baseline {escaped(level.name)}: {level.aulc:.1f}</b><br>{of}"
+        f"{interval_hover(level.interval)}<extra></extra>",
+    )
+
+
+def _seed_marks(mark: type[go.Scatter], level: BaselineLevel, x: float) -> go.Scatter:
+    return mark(
+        x=[x] * len(level.seeds),
+        y=level.scores,
+        customdata=level.seeds,
+        mode="markers",
+        name=f"seeds of {escaped(level.name)}",
+        legendgroup=f"baseline {level.name}",
+        showlegend=False,
+        marker={"color": baseline_line(level.name)["color"], "symbol": "circle", "size": 6},
+        hovertemplate=f"<b>baseline {escaped(level.name)}</b>, seed %{{customdata}}<br>AULC %{{y:.1f}}<extra></extra>",
+    )
+
+
 def _name_places(data: Evolution) -> list[float]:
     """Where the baselines' names go: on their lines, or as far above as those below need."""
-    scores = [dot.aulc for dot in data.dots] + [level.aulc for level in data.baselines]
+    scores = [dot.aulc for dot in data.dots] + [end for level in data.baselines for end in level.extremes]
     distance = _NAME_DISTANCE * (max(scores) - min(scores))
     places: dict[int, float] = {}
     lowest = -float("inf")
@@ -263,13 +329,13 @@ def _name_places(data: Evolution) -> list[float]:
     return [places[i] for i in range(len(data.baselines))]
 
 
-def _winner_mark(mark: type[go.Scatter], winner: Dot) -> go.Scatter:
+def _best_mark(mark: type[go.Scatter], best: Dot) -> go.Scatter:
     return mark(
-        x=[winner.x],
-        y=[winner.aulc],
-        customdata=[_hover_fields(winner)],
+        x=[best.x],
+        y=[best.aulc],
+        customdata=[_hover_fields(best)],
         mode="markers",
-        name=f"best: candidate {winner.number}, {winner.aulc:.1f}",
+        name=f"best candidate: {best.number}, {best.aulc:.1f} (one seed)",
         marker={"symbol": "star", "size": 18, "color": ORANGE, "line": {"color": "white", "width": 1}},
         hovertemplate=_HOVER,
     )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from a2ls._statistics import MIN_SEEDS
 from a2ls.training import baseline_names
 
 Theme = Literal["light", "dark"]
@@ -190,6 +191,19 @@ def baseline_line(name: str) -> dict[str, Any]:
     known = list(baseline_names())
     place = known.index(name) if name in known else 0
     return {"color": _BASELINE_COLOURS[place % len(_DASHES)], "dash": _DASHES[place % len(_DASHES)], "width": 2}
+
+
+def seeds_words(count: int) -> str:
+    """Of how many seeds a mean is, and whether that is enough for its interval."""
+    seeds = "one seed" if count == 1 else f"{count} seeds"
+    return f"{seeds}, {'95 % interval' if count >= MIN_SEEDS else 'no interval'}"
+
+
+def interval_hover(interval: Sequence[float] | None) -> str:
+    """The interval of a mean as a line under the pointer, or why there is none."""
+    if interval is None:
+        return "<br>no interval from so few"
+    return f"<br>95 % interval of the mean: {interval[0]:.1f} to {interval[1]:.1f}"
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -79,7 +79,7 @@ def _lead(dataset: Dataset, environment: str) -> str:
     baselines = baseline_results(dataset.baselines)
     if baselines:
         strongest = max(baselines, key=MethodRuns.mean)
-        said += f" The strongest baseline, {strongest.name_with_seeds}, has {strongest.mean():.1f}."
+        said += f" The strongest baseline, {strongest.name}, has {strongest.mean():.1f} ({strongest.spread})."
     return (
         f"{said}\n\nEach candidate was trained once. The best of many such scores is partly luck and too high on "
         "average (the winner's curse): only a cross-validation with other seeds tells how good a loss is."
@@ -110,8 +110,9 @@ def _facts(dataset: Dataset, config: SearchConfig) -> dict[str, str]:
 
 # Tables
 
-_STAGES = f"""AULC of each stage, and of the baselines. If the evolution works, the averages rise from one stage to the
-next. The average of the best {TOP} is less a matter of luck than the best alone."""
+_STAGES = f"""AULC of each stage, and of the baselines with their lowest and highest seed. If the evolution works,
+the averages rise from one stage to the next. The average of the best {TOP} is less a matter of luck than the best
+alone."""
 
 _BEST_TEXT = """Best first, with the stage each was born in and how it was made. One seed each."""
 
