@@ -349,18 +349,50 @@ def test_an_unfinished_and_an_empty_search_have_reports(visit, tmp_path):
         assert page.complaints == []
 
 
-def test_the_dashboard_shows_the_evolution(visit, tmp_path):
-    folder = SearchFolder.create(tmp_path / "live", SearchConfig(PENDULUM, population_size=4, stages=2))
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dashboard") / "live"
+    folder = SearchFolder.create(path, SearchConfig(PENDULUM, population_size=4, stages=2))
     folder.run(InstantEngine())
-    server = make_dashboard(tmp_path / "live", "127.0.0.1", 0)
+    server = make_dashboard(path, "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        study = folder.study()._study_id
-        page = visit(f"http://127.0.0.1:{server.server_port}/dashboard/studies/{study}")
-        page.get_by_text("Every candidate, stage by stage").first.wait_for(timeout=PATIENCE)
-        assert page.complaints == []
-        local = f"http://127.0.0.1:{server.server_port}/"
-        assert [url for url in page.requests if not url.startswith((local, "data:", "blob:"))] == []
-    finally:
-        server.shutdown()
-        server.server_close()
+    yield f"http://127.0.0.1:{server.server_port}/dashboard/studies/{folder.study()._study_id}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("width", [800, 1440])
+def test_the_dashboard_shows_all_of_the_evolution_and_no_importances(visit, dashboard, width):
+    page = visit(dashboard, width=width)
+    page.get_by_text("Every candidate, stage by stage").first.wait_for(timeout=PATIENCE)
+    drawn_in_card = page.evaluate(
+        """() => {
+          const svg = document.querySelector(".js-plotly-plot[id$=evolution] .main-svg");
+          const [own, card] = [svg, svg.closest(".MuiCard-root")].map(element => element.getBoundingClientRect());
+          return own.height > 450 && card.left < own.left && own.right < card.right && own.bottom < card.bottom;
+        }"""
+    )
+    assert drawn_in_card
+    page.get_by_text("Timeline").first.wait_for(timeout=PATIENCE)
+    assert not page.get_by_text("Hyperparameter Importance").first.is_visible()
+    assert page.get_by_text("AULC", exact=True).first.is_visible()
+    assert page.get_by_text("Objective 0").count() == 0
+    assert page.complaints == []
+    local = dashboard.partition("/dashboard")[0]
+    assert [url for url in page.requests if not url.startswith((local, "data:", "blob:"))] == []
+
+
+def test_the_evolution_follows_the_theme_of_the_dashboard(visit, dashboard):
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        page = visit(dashboard, theme=theme)
+        plot = page.locator(".js-plotly-plot[id$=evolution]")
+        plot.wait_for(timeout=PATIENCE)
+        for now in (theme, other):
+            # The background of the figure is white; the filter makes it dark.
+            assert plot.evaluate("plot => getComputedStyle(plot).filter.startsWith('invert')") == (now == "dark")
+            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (background == "rgb(255, 255, 255)") == (now == "light")
+            page.locator("[data-testid^=Brightness]").first.click()
+            page.wait_for_function(
+                "before => getComputedStyle(document.body).backgroundColor !== before", arg=background, timeout=PATIENCE
+            )
