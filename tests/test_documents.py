@@ -1,10 +1,17 @@
-"""What the documents for developers point at is there."""
+"""What documents point at is there, commands in them can be typed, and tables from the code are up to date."""
 
+import importlib.util
 import re
+import shlex
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from a2ls.benchmark import Grid
+from a2ls.cli._options import flat, parse, parse_grid
+from a2ls.studies import baseline, method
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "a2ls"
@@ -32,3 +39,75 @@ def test_the_change_log_begins_with_the_version_of_the_package_and_so_does_the_c
     assert newest[1] == version
     citation = (ROOT / "CITATION.cff").read_text().splitlines()
     assert {f"version: {version}", f"date-released: {newest[2]}"} < set(citation)
+
+
+PAPER = ROOT / "docs/paper.md"
+
+
+def commands_of_the_paper():
+    """Every command of the page on the paper's experiments, once."""
+    text = PAPER.read_text()
+    found = [*re.findall(r"`a2ls ([^`]+)`", text), *re.findall(r"^    a2ls ([^#\n]+)", text, re.MULTILINE)]
+    return [command for command in dict.fromkeys(found) if " " in command]
+
+
+def test_the_page_on_the_paper_has_a_command_for_each_kind_of_experiment():
+    kinds = {command.split()[0] for command in commands_of_the_paper()}
+    assert {
+        "search",
+        "validate",
+        "benchmark",
+        "compare",
+        "operators",
+        "analyze",
+        "report",
+        "landscape",
+        "train",
+    } <= kinds
+
+
+@pytest.mark.parametrize("command", commands_of_the_paper())
+def test_a_command_of_the_page_on_the_paper_can_be_typed(command):
+    name, *arguments = shlex.split(command)
+    module = import_module(f"a2ls.cli.commands.{name}")
+    if name in ("benchmark", "operators"):
+        chosen, configs = parse_grid(arguments, f"a2ls {name}", module.Arguments)
+        if name == "benchmark":
+            losses = [method(text) for text in (*flat(chosen.loss), *flat(chosen.method))]
+            Grid((*map(baseline, flat(chosen.baseline)), *losses), configs, chosen.all_seeds)
+    elif name == "train":
+        job = module._base_job(arguments)
+        parse(module.Arguments, "a2ls train", arguments, module.Arguments(settings=job.config))
+    elif name == "search":
+        parse(module.Arguments, "a2ls search", arguments, module._defaults(arguments)[0])
+    elif name == "validate":
+        module._parse_beside(arguments, module.preset("fast"))
+    else:
+        parse(module.Arguments, f"a2ls {name}", arguments)
+
+
+def test_the_tables_of_the_page_on_the_paper_are_those_of_the_code():
+    spec = importlib.util.spec_from_file_location("paper_tables", ROOT / "scripts/paper_tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    text = PAPER.read_text()
+    assert text == tables.with_tables(text), "run python scripts/paper_tables.py"
+    # Where the paper has a value, the preset beside it has the same.
+    for line in tables.hyper_parameters().splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for papers, ours in ((2, 3), (5, 6), (7, 8)):
+            if (
+                cells[1] in ("`augmentation`", "`predictor`", "`encoder`", "`encoder_lr`")
+                or "not said" in cells[papers]
+            ):
+                continue
+            assert tables_value(cells[ours]) >= tables_value(cells[papers]), line
+
+
+def tables_value(cell):
+    """The values of a cell by task; `else` for all others. SAC-wo-aug is a baseline, and no task."""
+    cell = cell.removeprefix("84 for SAC-wo-aug, ")
+    values = {("else", cell.rpartition("else ")[2])} if cell else set()
+    for value, tasks in re.findall(r"([\w.-]+) \(([^)]*)\)", cell):
+        values |= {(task, value) for task in tasks.split(", ")}
+    return values

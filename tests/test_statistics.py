@@ -9,6 +9,7 @@ from scipy import stats
 from a2ls._statistics import (
     Estimate,
     Interval,
+    bootstrap,
     corrected_level,
     mean_band,
     mean_estimate,
@@ -84,11 +85,17 @@ def test_an_interval_has_the_level_that_is_asked_for(level):
     assert corrected_level(5) == pytest.approx(0.99)
     samples = np.random.default_rng(0).normal(7, 3, (300, 40))
     scores = samples[0]
-    ours = normalised_estimate([scores], [np.ones(3)], level=level, resamples=20_000).interval
+
+    def interval(scores, **options):
+        return (
+            bootstrap(lambda own: own[0].mean(axis=1)[:, None], [scores], level=level, **options).estimate(0).interval
+        )
+
+    ours = interval(scores, resamples=20_000)
     distance = stats.norm.ppf((1 + level) / 2) * scores.std() / math.sqrt(40)
     assert ours == pytest.approx((scores.mean() - distance, scores.mean() + distance), abs=0.1 * distance)
-    estimates = [normalised_estimate([own], [np.ones(3)], level=level, seed=place) for place, own in enumerate(samples)]
-    assert np.mean([each.interval.holds(7) for each in estimates]) == pytest.approx(level, abs=0.03)
+    held = [interval(own, seed=place).holds(7) for place, own in enumerate(samples)]
+    assert np.mean(held) == pytest.approx(level, abs=0.03)
 
 
 def test_normalised_interval_covers_the_true_ratio():

@@ -209,9 +209,7 @@ def normalised(scores: ArrayLike, baseline: ArrayLike) -> Array:
     return np.where(baseline == 0, np.nan, ratios)
 
 
-def normalised_estimate(
-    scores: Scores, baselines: Scores, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
-) -> Estimate:
+def normalised_estimate(scores: Scores, baselines: Scores, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """The mean over environments of the mean over seeds, in each environment normalised by its baseline.
 
     The seeds of the baselines are drawn again too. There is no interval if an environment has no scale.
@@ -221,7 +219,32 @@ def normalised_estimate(
         each = normalised(environment_means(scores), environment_means(baselines))
         return np.asarray(each.mean(axis=1, keepdims=True))
 
-    return bootstrap(mean, scores, baselines, level=level, resamples=resamples, seed=seed).estimate(0)
+    return bootstrap(mean, scores, baselines, resamples=resamples, seed=seed).estimate(0)
+
+
+def cautious_interval(scores: Scores, baselines: Scores, level: float = LEVEL) -> Interval | None:
+    """The interval of what `normalised_estimate` estimates that holds from few seeds, too: by Student's t.
+
+    Few seeds vary less than all would, and a bootstrap knows no more than them. The variance of a ratio is that of its
+    first terms (the delta method).
+
+    Returns:
+        None if there are fewer than three runs in some environment, or the mean of a baseline is zero.
+    """
+    if min(map(len, (*scores, *baselines))) < MIN_SEEDS or any(base.mean() == 0 for base in baselines):
+        return None
+    from scipy.special import stdtrit  # noqa: PLC0415 (as below)
+
+    values, variance, freedom = [], 0.0, 0
+    for own, base in zip(scores, baselines, strict=True):
+        mean, one = own.mean(), base.mean()
+        values.append(float(normalised(mean, one)))
+        own_square, base_square = (each.var(ddof=1) / len(each) for each in (own, base))
+        variance += (own_square + (mean / one) ** 2 * base_square) / one**2
+        freedom += len(own) + len(base) - 2
+    centre = math.fsum(values) / len(values)
+    distance = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance) / len(values)
+    return Interval(centre - distance, centre + distance)
 
 
 def with_best_as_one(scores: Sequence[Sequence[Array]]) -> list[Array]:

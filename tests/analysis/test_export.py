@@ -94,7 +94,9 @@ def test_losses_parse_and_their_parts_are_right(searched):
             continue
         loss = Loss.parse(record["loss"])
         assert Loss.parse(record["canonical"]) == loss.canonical()
-        assert Loss.from_bits(record["source_bits"], record["target_bits"], loss.operator) == loss
+        masks = record["source_bits"], record["target_bits"]
+        assert Loss.from_bits(*masks, loss.operator, predictor=record["predictor"]) == loss
+        assert record["degenerate"] == loss.is_degenerate
         assert (record["horizon"], record["operator"]) == (loss.horizon, loss.operator.similarity)
         assert record["negatives"] == loss.operator.negatives
         assert tuple(name for name in PATTERNS if record[name.replace("-", "_")]) == patterns_of(loss)

@@ -4,9 +4,16 @@ import json
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from a2ls._formatting import interval_text
+from a2ls.analysis import baseline_results
+from a2ls.analysis.figures._curves import learning_curves
+from a2ls.analysis.figures._evolution import evolution
 from a2ls.analysis.report import search_report
+from a2ls.cli.views.candidates import candidates_table
+from a2ls.space import Loss
+from a2ls.studies import method
 from helpers.searches import made_up_search
 
 
@@ -17,6 +24,13 @@ def search():
 
 def sections(page):
     return {section.anchor: section for section in page.sections}
+
+
+def drawn(renderable):
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
 
 
 def estimate(mean, interval, rank=1):
@@ -79,6 +93,22 @@ def test_a_cross_validation_is_shown_with_its_verdict_and_all_losses(search, tmp
         ("walker-run", "#1", "0.900", "0.800 to 1.000", "2"),
     )
     assert not table.note
+
+
+def test_a_degenerate_loss_is_marked_wherever_it_is_shown(search):
+    text = "s0 a0 -> s0"
+    first = search.candidates[0]
+    curve = replace(first.curve, points=tuple(replace(point, returns=(999.0,)) for point in first.curve.points))
+    best = replace(first, loss=Loss.parse(text), label=text, curve=curve)
+    dataset = replace(search, records=(best, *search.records[1:]))
+    page = search_report(dataset)
+    marked = f"{text} (degenerate)"
+    assert f"`{marked}`" in page.lead
+    assert sections(page)["best"].tables[0].rows[0][2] == f"`{marked}`"
+    assert evolution(dataset).best.loss == learning_curves(dataset).candidates[0].loss == marked
+    assert marked in drawn(candidates_table([best], [], [best], title="")).replace("\n", " ")
+    assert method(text).label == marked
+    assert all("degenerate" not in runs.name for runs in baseline_results(dataset.baselines))  # curl is a baseline.
 
 
 def test_searches_with_all_operators_and_with_one_are_compared(search):

@@ -256,7 +256,7 @@ def test_a_search_and_its_cross_validation_with_one_seed_that_tells_nothing(caps
 # Scores of all losses and of the baseline, plus one from seed to seed; and what is offered next.
 MORE = ["the same with more seeds", "more losses of the search", "a longer search"]
 NEXT = {
-    "better": (60, 20, ["what it predicts", "an agent with it", "how good it is, with other seeds"]),
+    "better": (160, 20, ["what it predicts", "an agent with it", "how good it is, with other seeds"]),
     "unclear": (21, 20, [*MORE, "what the best predicts", "the best alone, with other seeds"]),
     "none": (10, 20, MORE),
 }

@@ -90,7 +90,10 @@ def test_a_comparison_until_a_step_is_that_of_trainings_that_had_ended_there(cap
 
 
 def test_a_benchmark_is_compared(capsys):
-    records = trained("mine").records()
+    def score(job):
+        return (200 if str(job.training.loss) == "s0 a0 -> s1" else 100) + job.training.seed
+
+    records = trained("mine", score=score).records()
     assert run("compare", "mine", *QUICK) == 0
     text = capsys.readouterr().out
     verdict, _, rest = " ".join(text.split()).partition(" 3 methods in cheetah-run, walker-run ")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import imageio.v3 as imageio
 import pytest
@@ -59,6 +60,14 @@ def test_an_agent_by_name(planned, agent, augmentation, frame_size, loss):
     config = planned[0].config
     assert (config.agent.augmentation, config.environment.frame_size) == (augmentation, frame_size)
     assert str(planned[0].loss).lower().replace(" @1", "") == loss
+
+
+def test_the_loss_curl_is_the_baseline_curl(planned):
+    for option in ("--loss", "--baseline"):
+        assert main(["train", "--preset", "paper-image-search", option, "curl", "--out", option[2:]]) == 0
+    assert planned[0] == planned[1]
+    assert (planned[0].config.agent.auxiliary_batch, planned[0].config.preset) == ("critic", "paper-image-search")
+    assert RunFolder.open(Path("loss")).job == planned[0]
 
 
 def test_a_run_on_pixels_learns_goes_on_and_leaves_a_film(tmp_path):

@@ -77,7 +77,7 @@ def test_an_agent_is_trained_searched_and_benchmarked(tmp_path, monkeypatch, cap
     assert main(["benchmark", *agent, *SMALL, *methods, "--out", str(benchmark)]) == 0
     rows = BenchmarkFolder.open(benchmark).records()
     # CURL's loss is a baseline of SAC, and just a loss here.
-    assert {row.label for row in rows} == {"td3", "s0 -> s0 | bilinear +neg"}
+    assert {row.label for row in rows} == {"td3", "s0 -> s0 | bilinear +neg | no predictor"}
     assert all(row.state == "finished" for row in rows)
 
 

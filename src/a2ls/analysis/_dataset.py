@@ -31,6 +31,7 @@ _COLUMNS = {
     **dict.fromkeys(["negatives", "predictor"], "truth"),
     **dict.fromkeys(["source_bits", "target_bits"], "text"),
     **{name.replace("-", "_"): "truth" for name in PATTERNS},
+    "degenerate": "truth",
     "names": "texts",
     "env": "text",
     "seed": "whole",
@@ -127,6 +128,7 @@ def _loss_fields(loss: Loss | None) -> dict[str, Any]:
             name.replace("-", "_"): None if loss is None else contains(loss, pattern)
             for name, pattern in PATTERNS.items()
         },
+        "degenerate": None if loss is None else loss.is_degenerate,
         "names": [] if loss is None else list(names_of(loss)),
     }
 
@@ -134,7 +136,7 @@ def _loss_fields(loss: Loss | None) -> dict[str, Any]:
 def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     """The trainings in a folder, the candidates of a search before its baselines, and the settings but the storage.
 
-    Those of a search have its `seconds_spent` and `versions` beside them.
+    Beside them are the `versions` of what they were run with, and of a search its `seconds_spent`.
 
     Raises:
         BadInput: If the folder holds neither a search nor a benchmark.
@@ -149,6 +151,7 @@ def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     else:
         benchmark = BenchmarkFolder.open(path)
         records, settings = benchmark.records(), benchmark.settings.to_mapping()
+        settings |= {"versions": benchmark.versions()}
     # Exports are passed on, and the URL of a storage may hold a password.
     del settings["storage"]
     return records, settings
@@ -267,7 +270,15 @@ class Dataset:
     records: tuple[TrialRecord, ...]
     """Every training."""
     settings: Mapping[str, Any]
-    """What config.toml of the folder holds, without its storage; of a search also `seconds_spent` and `versions`."""
+    """What config.toml of the folder holds, without its storage; also `versions`, and of a search `seconds_spent`."""
+
+    @property
+    def made_with(self) -> str:
+        """What the trainings were run with, in words; empty if it is not known."""
+        versions = dict(self.settings.get("versions") or {})
+        processor = versions.pop("processor", "")
+        words = ", ".join(f"{name} {number}" for name, number in versions.items())
+        return f"{words} on {processor}" if processor else words
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

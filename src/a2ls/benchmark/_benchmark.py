@@ -20,6 +20,8 @@ from a2ls.studies import (
     TrialRecord,
     engine_for,
     has_record,
+    note_versions,
+    noted_versions,
     open_study,
     read_record,
     stored_method,
@@ -208,7 +210,13 @@ class BenchmarkFolder:
             on_wait: Called at least twice a second.
         """
         with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
+            if self.missing():
+                note_versions(self._study)
             run_jobs([GridSource(self._study, self.grid.runs())], chosen, on_event=on_event, on_wait=on_wait)
+
+    def versions(self) -> dict[str, str]:
+        """What its trainings were last run with; empty if it is not known."""
+        return noted_versions(self._study)
 
     @cached_property
     def _study(self) -> optuna.Study:

@@ -28,15 +28,16 @@ from a2ls.studies import (
     baseline,
     engine_for,
     has_record,
+    note_versions,
+    noted_versions,
     open_study,
     read_candidate,
     read_record,
 )
-from a2ls.training import differences, to_mapping, versions, with_mapping
+from a2ls.training import differences, to_mapping, with_mapping
 
 _KIND = "search"
 _SECONDS_SPENT = "seconds_spent"
-_VERSIONS = "versions"
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class SearchFolder:
 
     def versions(self) -> dict[str, str]:
         """What the search was last run with; empty if it was not yet."""
-        return dict(self.study().user_attrs.get(_VERSIONS, {}))
+        return noted_versions(self.study())
 
     def study(self) -> optuna.Study:
         """The candidates as an Optuna study."""
@@ -195,7 +196,7 @@ class SearchFolder:
         baselines = GridSource(self._baselines_study, baseline_runs(config))
         candidates = CandidateSource(study, config, budget, encoding)
         spent_before, start = self.seconds_spent(), time.monotonic()
-        study.set_user_attr(_VERSIONS, versions())
+        note_versions(study)
 
         def happened(event: Event) -> None:
             if isinstance(event, Finished | Failed):

@@ -4,7 +4,7 @@ A `StudyFolder` is one of either on disk. Each training is a trial of a study, w
 `TrialRecord`. A `Method` is what is trained, and `GridSource` the jobs of methods x environments x seeds.
 """
 
-from a2ls.studies._folder import StudyFolder, engine_for, open_study
+from a2ls.studies._folder import StudyFolder, engine_for, note_versions, noted_versions, open_study
 from a2ls.studies._grid import (
     GridSource,
     Method,
@@ -46,6 +46,8 @@ __all__ = [
     "loss_method",
     "method",
     "method_label",
+    "note_versions",
+    "noted_versions",
     "open_study",
     "origin_name",
     "read_candidate",

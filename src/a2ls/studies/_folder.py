@@ -27,10 +27,11 @@ from optuna.storages import BaseStorage
 from a2ls._errors import BadInput
 from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable
 from a2ls.engine import Engine, LocalEngine
-from a2ls.training import NotARun, write_whole
+from a2ls.training import NotARun, versions, write_whole
 
 # Another process may hold SQLite's lock for a moment.
 _SQLITE_PATIENCE_SECONDS = 60
+_VERSIONS = "versions"
 
 
 class StudyFolder:
@@ -150,6 +151,16 @@ def _write_ahead(connection: sqlite3.Connection, _: object) -> None:
     """
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def note_versions(study: optuna.Study) -> None:
+    """Keep what the trainings of a study are run with; the last time counts."""
+    study.set_user_attr(_VERSIONS, versions())
+
+
+def noted_versions(study: optuna.Study) -> dict[str, str]:
+    """What the trainings of a study were last run with; empty if it is not known."""
+    return dict(study.user_attrs.get(_VERSIONS, {}))
 
 
 def open_study(

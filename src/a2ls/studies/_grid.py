@@ -94,12 +94,12 @@ def baseline(name: str) -> Method:
 
 
 def method(text: str, algorithm: str = DEFAULT_AGENT) -> Method:
-    """The baseline, or the loss by name, text form or file, for an agent; `none` is the plain agent.
+    """The baseline of an agent, or the loss by name, text form or file; `none` is the plain agent.
 
     Settings of its own stand behind it: `a2-winner: encoder_layers=4, predictor=released`.
     """
     base, settings = split_method(text)
-    if is_baseline(base):
+    if base in baseline_names(algorithm):
         found = baseline(base)
     else:
         loss = parse_loss(base)

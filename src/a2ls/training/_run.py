@@ -178,7 +178,7 @@ def _result(state: Literal["finished", "diverged"], reason: str, training: Train
         updates=training.updates,
         updates_without_sequences=training.updates_without_sequences,
         peak_memory_mb=_peak_memory_mb(),
-        versions=versions(),
+        versions={**versions(), "threads": str(torch.get_num_threads())},
     )
 
 

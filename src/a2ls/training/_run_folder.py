@@ -116,8 +116,23 @@ class RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """What results may depend on beside their settings."""
-    return {"python": platform.python_version(), **{name: version(name) for name in ("a2ls", "torch", "gymnasium")}}
+    """What results may depend on beside their settings.
+
+    Processors round products in different orders, and one bit of a weight becomes another run: the processor is part of
+    it.
+    """
+    packages = {name: version(name) for name in ("a2ls", "torch", "gymnasium")}
+    return {"python": platform.python_version(), **packages, "processor": _processor()}
+
+
+def _processor() -> str:
+    """What the system calls it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 DEFAULT_CHECKPOINT_SECONDS = 30.0

@@ -67,7 +67,7 @@ class SharedGrid:
     configs: Mapping[str, TrainConfig]
     """The settings in each environment."""
     notes: tuple[str, ...]
-    """What was left out."""
+    """What was left out, and what the trainings were run with."""
 
 
 def shared_grid(
@@ -96,7 +96,7 @@ def shared_grid(
     if not staying:
         raise BadInput(f"no method has a seed that is finished in each of {', '.join(kept)}")
     chosen = next((each for each in staying if (each.is_baseline if asked is None else each.name == asked.name)), None)
-    notes += [*_search_notes(datasets), *_left_out(matrices, wanted, kept)]
+    notes += [*_search_notes(datasets), *_left_out(matrices, wanted, kept), *_made_with(datasets)]
     return SharedGrid(kept, tuple(staying), chosen, configs, tuple(notes))
 
 
@@ -244,6 +244,13 @@ def _search_notes(datasets: Sequence[Dataset]) -> list[str]:
         f"Of {', '.join(dataset.name for dataset in searches)} the baselines count: candidates of a search have one "
         "seed, and the best of many is partly luck."
     ]
+
+
+def _made_with(datasets: Sequence[Dataset]) -> list[str]:
+    known = dict.fromkeys(filter(None, (dataset.made_with for dataset in datasets)))
+    if not known:
+        return []
+    return [f"Trained with {'; '.join(known)}. On another processor all digits differ: it rounds in another order."]
 
 
 def _left_out(methods: Sequence[ComparedMethod], environments: Sequence[str], kept: Sequence[str]) -> list[str]:

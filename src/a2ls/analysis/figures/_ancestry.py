@@ -200,7 +200,7 @@ def _ancestor(candidate: Candidate, row: int, x: float) -> Ancestor:
         stage=candidate.stage,
         row=row,
         x=x,
-        loss=candidate.label,
+        loss=candidate.marked_label,
         aulc=finite_score(candidate),
         origin=candidate.origin,
         state=candidate.state,

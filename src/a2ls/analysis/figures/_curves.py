@@ -88,7 +88,7 @@ def candidate_curve(candidate: Candidate) -> CandidateCurve:
     """The curve of a finished candidate."""
     points = candidate.curve.points
     steps, scores = tuple(point.step for point in points), tuple(point.score for point in points)
-    return CandidateCurve(candidate.number, candidate.label, candidate.curve.aulc, steps, scores)
+    return CandidateCurve(candidate.number, candidate.marked_label, candidate.curve.aulc, steps, scores)
 
 
 def _baseline_curve(runs: MethodRuns) -> BaselineCurve:

@@ -144,7 +144,7 @@ def _dot(candidate: Candidate) -> Dot | None:
         aulc=aulc,
         origin=candidate.origin,
         parents=candidate.parents,
-        loss=candidate.label,
+        loss=candidate.marked_label,
         pruned_at=candidate.curve.points[-1].step if candidate.state == "pruned" else None,
     )
 

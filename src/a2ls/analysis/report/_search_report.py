@@ -125,7 +125,14 @@ def _stages(dataset: Dataset) -> Table:
 def _best(dataset: Dataset) -> Table:
     ranked = rank_candidates(dataset.candidates)[:_BEST]
     rows = tuple(
-        (str(place), number_text(finite_score(each)), f"`{each.label}`", str(each.stage), _made(each), each.state)
+        (
+            str(place),
+            number_text(finite_score(each)),
+            f"`{each.marked_label}`",
+            str(each.stage),
+            _made(each),
+            each.state,
+        )
         for place, each in enumerate(ranked, 1)
     )
     return Table(("rank", "AULC", "loss", "stage", "origin", "state"), rows, (True, True, False, True, False, False))
@@ -244,9 +251,7 @@ def _earlier_verdict(baseline: str, overall: Mapping[str, Any]) -> str:
 
 
 def _reproduce(dataset: Dataset, config: SearchConfig) -> Section:
-    versions = dataset.settings.get("versions") or {}
-    with_versions = ", ".join(f"{name} {number}" for name, number in versions.items())
-    ran = f" It was run with {with_versions}." if with_versions else ""
+    ran = f" It was run with {dataset.made_with}, one thread each." if dataset.made_with else ""
     text = f"""The losses of every stage follow from the seed ({config.seed}) and the scores alone, and the same
 training on the same kind of machine gives the same score.{ran} The commands for this search, its tables and this
 page:"""

@@ -106,6 +106,7 @@ def to_record(candidate: Candidate) -> dict[str, Any]:
     return {
         "number": candidate.number,
         "loss": candidate.label,
+        "degenerate": candidate.loss is not None and candidate.loss.is_degenerate,
         "score": finite_score(candidate),
         "stage": candidate.stage,
         "state": candidate.state,
