@@ -5,13 +5,16 @@ import pytest
 from a2ls._errors import BadInput
 from a2ls.agents import SACConfig
 from a2ls.agents._sac_config import sac_preset
+from a2ls.space import find_loss
+from a2ls.training import to_mapping, with_mapping
+from helpers.agents import make_agent
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, 0) for name in ("hidden", "predictor_hidden", "actor_every", "filters", "image_size")),
-        *((name, 0) for name in ("target_every", "augmented_views", "encoder_layers")),
+        *((name, 0) for name in ("hidden", "predictor_hidden", "encoder_width", "filters", "image_size")),
+        *((name, 0) for name in ("actor_every", "target_every", "augmented_views", "encoder_layers")),
         *((name, 0.0) for name in ("lr", "predictor_lr", "encoder_lr", "alpha_lr", "initial_alpha")),
         *(("lr", float("nan")), ("encoder_tau", float("nan")), ("critic_tau", 1.5)),
         *(("gamma", 1.1), ("gamma", -0.1), ("auxiliary_weight", -1.0), ("encoder_layers", 5)),
@@ -61,3 +64,20 @@ def test_small_presets_differ_from_those_of_the_paper_in_their_sizes_alone():
         assert vars(sac_preset(name, "cheetah-run")) == expected
     assert sac_preset("paper-vector", "cheetah-run").lr == 2e-4
     assert (images.encoder, images.actor_encoder, images.augmentation) == ("conv", "shared", "crop")
+
+
+def test_an_mlp_of_earlier_versions_keeps_its_width():
+    former = {name: value for name, value in to_mapping(SACConfig(encoder="mlp", hidden=64)).items()
+              if name not in ("encoder_width", "auxiliary_batch", "auxiliary_views")}  # fmt: skip
+    assert with_mapping(SACConfig(), former) == SACConfig(encoder="mlp", hidden=64, encoder_width=64)
+    # Who writes a file says what is to be otherwise, and not everything.
+    assert with_mapping(SACConfig(), {"encoder": "mlp", "hidden": 64}).encoder_width == 40
+    assert with_mapping(SACConfig(), former | {"encoder": "dense"}).encoder_width == 40
+
+
+@pytest.mark.parametrize("loss", ["a2-winner", "s0 a0 -> s0", "s0 -> s1"])
+def test_the_critics_batch_is_for_losses_of_one_state(loss):
+    with pytest.raises(BadInput, match="auxiliary_batch is 'critic', but the loss .* has more than one state"):
+        make_agent(find_loss(loss), auxiliary_batch="critic")
+    with pytest.raises(BadInput, match="a view would be compared with itself"):
+        SACConfig(auxiliary_batch="critic", auxiliary_views="shared")

@@ -31,8 +31,8 @@ class Arguments:
 
     A search trains a loss once, and the best of many such scores is partly luck. So the best few are trained anew, with
     seeds that the search has not used, beside a baseline: the score that selected a loss does not count again. The
-    settings are those of the search, whatever environment they are used in (for pixels, with the action repeat of the
-    paper for that task), but for the options that are given.
+    settings are those of the search's preset in each environment, and where the search differs from its preset, or
+    options are given, these.
 
     A winner is better than the baseline by an interval that allows for its choice as the best of several losses. That
     none is better, or that these seeds do not tell, are answers too. winner.json has the answer and all numbers, and
