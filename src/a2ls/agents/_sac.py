@@ -279,9 +279,7 @@ def _require_one_state(loss: Loss, config: SACConfig) -> None:
     """The batch of the critic has no sequences: refuse losses that need them."""
     form = loss.canonical()
     if not config.samples_sequences and {*map(str, form.source_elements), *map(str, form.target_elements)} != {"s0"}:
-        raise BadInput(
-            f"auxiliary_batch is 'critic', but the loss {loss} has more than one state in it: it must be 'own'"
-        )
+        raise BadInput(f"auxiliary_batch is 'critic', which is for losses of one state alone, but the loss is {loss}")
 
 
 def _joined(blocks: Sequence[Tensor]) -> Tensor:
