@@ -1,12 +1,14 @@
 """The one sentence that a comparison comes to, from scores of which the answer is known."""
 
+import re
+
 import numpy as np
 import pytest
 
-from a2ls._statistics import aggregates, bootstrap, improvement
+from a2ls._statistics import aggregates, bootstrap, holm, permutation_p
 from a2ls.analysis import comparison_mapping, comparison_page, judge
 from a2ls.analysis.compare._verdict import Contestant, comparison_verdict
-from helpers.comparisons import LONG, benchmark, by_label, quick, random_scores
+from helpers.comparisons import FEW, LONG, benchmark, by_label, quick, random_scores
 
 LOW, HIGH = [100, 110, 120, 130, 140], [500, 510, 520, 530, 540]
 WIDE, BETWEEN = [90, 100, 320, 900, 900], [150, 160, 170, 180, 190]
@@ -25,7 +27,7 @@ def said(methods, reference="sac", envs=("walker-run",), **options):
 def test_a_method_that_is_ahead():
     assert said({"sac": LOW, "spr": HIGH}) == (
         "As far as 5 seeds tell, spr is ahead of sac in walker-run: IQM 520 against 120, and a run of it beats one of "
-        "sac with probability 1.00 (95 % interval 1.00 to 1.00, which leaves out 0.5)."
+        "sac with probability 1.00 (95 % interval 1.00 to 1.00; p = 0.009 by permutation)."
     )
     both = {"sac": [LOW * 2] * 2, "spr": [HIGH * 2] * 2}
     assert said(both, envs=("a", "b")).startswith("spr is ahead of sac over 2 environments: IQM 520 against 120, and")
@@ -34,18 +36,25 @@ def test_a_method_that_is_ahead():
 def test_no_method_that_is_shown_to_be_better():
     assert said({"sac": HIGH, "spr": LOW}) == (
         "spr is not shown to be better than sac in walker-run: IQM 120 against 520, and a run of it beats one of sac "
-        "with probability 0.00 (95 % interval 0.00 to 0.00, which lies below 0.5)."
+        "with probability 0.00 (95 % interval 0.00 to 0.00; p = 0.009 by permutation)."
     )
     same = said({"sac": WIDE, "spr": WIDE, "curl": LOW})
     assert same.startswith("No method is shown to be better than sac in walker-run: the best of 2, spr, has IQM 440 ag")
-    assert "against 440, and a run of it beats one of sac with probability 0.50 (97.5 % interval " in same
-    assert same.endswith(", which includes 0.5).")
+    assert "against 440, and a run of it beats one of sac with probability 0.50 (95 % interval " in same
+    assert same.endswith("; p = 1.000 by permutation).")
+
+
+def test_three_seeds_in_one_environment_can_never_show_it():
+    sentence = said({"sac": LOW[:3], "spr": HIGH[:3]})
+    assert sentence.startswith("spr is not shown to be better than sac in walker-run: IQM 510 against 110, and")
+    assert re.search(r"\(95 % interval 1.00 to 1.00; p = 0.1\d\d by permutation\)\.$", sentence)
+    assert "spr is ahead of sac over 2 environments" in said({"sac": [LOW[:3]] * 2, "spr": [HIGH[:3]] * 2}, envs="ab")
 
 
 def test_more_often_better_but_not_by_the_middle_half_is_not_ahead():
     sac = [[99, 99, 99, 99], [900, 900, 900, 900], [900, 900, 900, 900]]
     spr = [[100, 100, 100, 100], [901, 901, 901, 901], [0, 0, 950, 950]]
-    assert said({"sac": sac, "spr": spr}, envs="abc").endswith("which leaves out 0.5, but the IQM is not higher).")
+    assert said({"sac": sac, "spr": spr}, envs="abc").endswith("by permutation, but the IQM is not higher).")
 
 
 def test_one_that_is_ahead_is_named_before_one_that_looks_better_but_may_be_lucky():
@@ -53,7 +62,7 @@ def test_one_that_is_ahead_is_named_before_one_that_looks_better_but_may_be_luck
     assert sentence.startswith("As far as 5 seeds tell, sure is ahead of sac in walker-run: IQM 170 against 120")
     assert sentence.endswith("; lucky has a higher IQM, 440, but is not shown to be ahead.")
     more = said({"sac": LOW, "spr": HIGH, "atc": BETWEEN, "curl": BETWEEN})
-    assert more.endswith("(98.33 % interval 1.00 to 1.00, which leaves out 0.5); 2 others are ahead, too.")
+    assert more.endswith(" by permutation); 2 others are ahead, too.")
 
 
 @pytest.mark.parametrize(("seeds", "words"), [(2, "2 seeds are too few"), (1, "1 seed is too few")])
@@ -99,17 +108,31 @@ def test_what_is_not_a_number_is_never_the_best():
     assert "spr has the highest IQM" in said({"bad": [np.nan] * 5, "spr": HIGH}, None)
 
 
-def test_the_level_is_corrected_for_the_number_of_methods_and_the_tables_keep_theirs():
+def test_p_is_corrected_for_the_number_of_methods():
     scores = random_scores(["sac", "curl", "spr"], ["cheetah-run", "walker-run"], 5)
     comparison = quick(benchmark(scores))
     best = max(("curl", "spr"), key=lambda name: by_label(comparison)[name].iqm.value)
-    samples = [[np.array(own) for own in scores[name].values()] for name in (best, "sac")]
-    band = bootstrap(improvement, *samples, level=0.975, resamples=400)
-    assert f"(97.5 % interval {band.low[0]:.2f} to {band.high[0]:.2f}, which" in comparison.verdict.sentence
-    plain = bootstrap(improvement, *samples, resamples=200)
-    assert by_label(comparison)[best].improvement.interval == (plain.low[0], plain.high[0])
+    samples = {name: [np.array(own) for own in scores[name].values()] for name in scores}
+    ps = {name: permutation_p(samples[name], samples["sac"], resamples=FEW) for name in ("curl", "spr")}
+    corrected = dict(zip(ps, holm(list(ps.values())), strict=True))
+    low, high = by_label(comparison)[best].improvement.interval
+    assert f"(95 % interval {low:.2f} to {high:.2f}; p = {corrected[best]:.3f} by perm" in comparison.verdict.sentence
     (note,) = comparison.verdict.notes
-    assert note.startswith("The verdict is by an interval at 97.5 % instead of 95 %: 2 methods are compared with sac")
+    assert note.startswith("The p of the verdict is corrected (Holm), since 2 methods are compared with sac")
+
+
+@pytest.mark.parametrize(("seeds", "environments"), [(3, 1), (3, 3), (5, 1), (10, 2)])
+def test_a_method_that_is_no_better_is_rarely_ahead(seeds, environments):
+    """One of five that are as good as the reference; by bootstrap it would be 14 % of cases with three seeds."""
+    generator = np.random.default_rng(seeds)
+    tries = 200
+    ahead = 0
+    for _ in range(tries):
+        every = generator.normal(100, 20, (6, environments, seeds))
+        reference, *methods = (contestant(str(i), *own) for i, own in enumerate(every))
+        sentence = comparison_verdict(methods, reference, "abc"[:environments], resamples=200).sentence
+        ahead += " is ahead of " in sentence
+    assert ahead / tries < 0.05
 
 
 def test_the_page_and_the_mapping_begin_with_it():

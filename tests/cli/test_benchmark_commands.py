@@ -95,8 +95,8 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     assert "4 of 9 trainings were done before" in second.out
     assert "5 of 5 trainings done" in second.err
     verdict, _, table = " ".join(second.out.split()).partition(" AULC ")
-    assert re.search(r" (than|of) sac in Pendulum-v1: .*IQM .* \(97.5 % interval ", verdict)
-    assert "an interval at 97.5 % instead of 95 %: 2 methods are compared with sac" in table
+    assert re.search(r" (than|of) sac in Pendulum-v1: .*IQM .* \(95 % interval .* by permutation", verdict)
+    assert "The p of the verdict is corrected (Holm), since 2 methods are compared with sac" in table
     assert re.search(r"forward-dynamics +3 ", second.out)
     assert re.search(r"sac +3 .* to .* 1\.00", second.out)
     assert fits(second.out)

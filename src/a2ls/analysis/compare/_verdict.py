@@ -1,8 +1,8 @@
 """Which method is ahead, in one sentence with its uncertainty: a function of scores alone.
 
-A method is ahead of the reference if its interquartile mean is higher, and if the interval of the probability that a
-run of it beats one of the reference lies above 0.5. Several methods are compared with one reference, and by chance one
-of many looks better: so the level of these intervals is corrected for their number.
+A method is ahead of the reference if its interquartile mean is higher, and if its runs beat those of the reference more
+often than they would by chance: by a permutation test, which holds from few seeds, where a bootstrap does not. Several
+methods are compared with one reference, and one of many looks better by chance, so p is corrected for their number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from a2ls._formatting import count_of, interval_text, level_text, number_text
+from a2ls._formatting import count_of, interval_text, number_text, p_value_text
 from a2ls._statistics import (
     MANY_SEEDS,
     MIN_SEEDS,
@@ -22,11 +22,13 @@ from a2ls._statistics import (
     Scores,
     aggregates,
     bootstrap,
-    corrected_level,
+    holm,
     improvement,
+    permutation_p,
 )
 
 _EVEN = 0.5
+_SIGNIFICANT = 0.05
 
 
 class Contestant(NamedTuple):
@@ -61,8 +63,8 @@ def comparison_verdict(
         reference: Whom they are compared with.
         environments: The names of the environments.
         digits: Of interquartile means.
-        resamples: Of the bootstrap for a 95 % interval; for a higher level there are more.
-        seed: Of the bootstrap.
+        resamples: Of the bootstrap and of the test.
+        seed: Of both.
     """
     where = f"in {environments[0]}" if len(environments) == 1 else f"over {len(environments)} environments"
     every = [*methods, *([] if reference is None else [reference])]
@@ -86,7 +88,9 @@ class _Rival(NamedTuple):
     method: Contestant
     iqm: float
     chance: Estimate
-    """That a run beats one of the reference, with the corrected interval."""
+    """That a run beats one of the reference."""
+    p: float
+    """Of the permutation test, corrected for the number of methods."""
 
 
 @dataclass(frozen=True)
@@ -111,19 +115,15 @@ class _Work:
 
     # Against a reference
 
-    @property
-    def level(self) -> float:
-        return corrected_level(len(self.methods))
-
     def against(self, reference: Contestant) -> ComparisonVerdict:
         own = _iqm(reference)
-        rivals = sorted((self._rival(each, reference) for each in self.methods), key=lambda rival: -_known(rival.iqm))
+        rivals = sorted(self._rivals(reference), key=lambda rival: -_known(rival.iqm))
         ahead = [rival for rival in rivals if _is_ahead(rival, own)]
         best = (ahead or rivals)[0]
         name, seeds = best.method.name, _fewest(best.method, reference)
         tells = (
             f"IQM {self.number(best.iqm)} against {self.number(own)}, and a run of it beats one of {reference.name} "
-            f"with probability {number_text(best.chance.value, 2)}{self._interval(best, own)}"
+            f"with probability {number_text(best.chance.value, 2)}{_uncertainty(best, own)}"
         )
         than = f"better than {reference.name} {self.where}"
         several = len(rivals) > 1
@@ -139,22 +139,17 @@ class _Work:
             sentence = f"{name} is not shown to be {than}: {tells}."
         return ComparisonVerdict(sentence, self._notes(reference))
 
-    def _rival(self, method: Contestant, reference: Contestant) -> _Rival:
-        # As many draws lie beyond each end as beyond those of an interval of 95 %.
-        resamples = self.resamples * len(self.methods)
-        samples = (method.scores, reference.scores)
-        band = bootstrap(improvement, *samples, level=self.level, resamples=resamples, seed=self.seed)
-        return _Rival(method, _iqm(method), band.estimate(0))
-
-    def _interval(self, rival: _Rival, own: float) -> str:
-        interval = rival.chance.interval
-        if interval is None:
-            return ""
-        if interval.low > _EVEN:
-            tells = "leaves out 0.5" if rival.iqm > own else "leaves out 0.5, but the IQM is not higher"
-        else:
-            tells = "includes 0.5" if interval.holds(_EVEN) else "lies below 0.5"
-        return f" ({level_text(self.level)} interval {interval_text(interval, 2)}, which {tells})"
+    def _rivals(self, reference: Contestant) -> list[_Rival]:
+        count, seed = self.resamples, self.seed
+        ps = holm([permutation_p(each.scores, reference.scores, resamples=count, seed=seed) for each in self.methods])
+        chances = [
+            bootstrap(improvement, each.scores, reference.scores, resamples=count, seed=seed).estimate(0)
+            for each in self.methods
+        ]
+        return [
+            _Rival(method, _iqm(method), chance, 1.0 if p is None else p)
+            for method, chance, p in zip(self.methods, chances, ps, strict=True)
+        ]
 
     def _beside(self, ahead: Sequence[_Rival], highest: _Rival) -> str:
         """What must not be read out of naming one method alone."""
@@ -167,8 +162,8 @@ class _Work:
         if len(self.methods) == 1:
             return ()
         return (
-            f"The verdict is by an interval at {level_text(self.level)} instead of 95 %: {len(self.methods)} methods "
-            f"are compared with {reference.name}, and one of many is ahead by chance more often.",
+            f"The p of the verdict is corrected (Holm), since {len(self.methods)} methods are compared with "
+            f"{reference.name}, and one of many is ahead by chance more often.",
         )
 
     # Without a reference
@@ -198,8 +193,20 @@ class _Work:
 
 
 def _is_ahead(rival: _Rival, own: float) -> bool:
+    known = rival.chance.interval is not None
+    return known and rival.chance.value > _EVEN and rival.p < _SIGNIFICANT and rival.iqm > own
+
+
+def _uncertainty(rival: _Rival, own: float) -> str:
+    """Of the probability, and why it may not be enough."""
     interval = rival.chance.interval
-    return interval is not None and interval.low > _EVEN and rival.iqm > own
+    if interval is None:
+        return ""
+    better = rival.p < _SIGNIFICANT and rival.chance.value > _EVEN
+    but = ", but the IQM is not higher" if better and rival.iqm <= own else ""
+    p = p_value_text(rival.p)
+    known = f"p {p}" if p.startswith("<") else f"p = {p}"
+    return f" (95 % interval {interval_text(interval, 2)}; {known} by permutation{but})"
 
 
 def _iqm(method: Contestant) -> float:
