@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from a2ls.analysis import comparison_mapping, comparison_page, comparison_records
-from a2ls.analysis.compare._figures import aggregate_figure, curve_figure, improvement_figure, profile_figure
+from a2ls.analysis.compare._figures import (
+    _styles,
+    aggregate_figure,
+    curve_figure,
+    improvement_figure,
+    profile_figure,
+)
 from helpers.comparisons import LONG, benchmark, by_label, quick, random_scores
 
 
@@ -98,6 +104,15 @@ def test_every_run_is_a_mark_beside_its_line(comparison):
         records = result.environments["walker-run"].runs.records
         points = [(seed, each.step, each.score) for seed, own in records.items() for each in own.curve.points]
         assert marks[result.method.name] == points
+
+
+def test_methods_with_settings_of_their_own_look_different_from_those_without():
+    names = ["sac", "sac: hidden=512", "sac: actor_encoder=shared", "spr", "spr: hidden=512"]
+    comparison = quick(benchmark(random_scores(names, ["walker-run"], 3)))
+    styles = _styles(comparison)
+    assert len(set(styles.values())) == len(styles) == len(names)
+    lines = {trace.name: (trace.line.color, trace.line.dash) for trace in profile_figure(comparison).data if trace.name}
+    assert len(set(lines.values())) == len(names)
 
 
 def test_the_page_stands_alone_and_shows_names_as_they_are():

@@ -28,6 +28,7 @@ from a2ls.analysis.figures._style import (
     new_figure,
     wrapped,
 )
+from a2ls.training import baseline_names
 
 Statistic = Literal["iqm", "mean", "median"]
 
@@ -53,16 +54,16 @@ class _Style:
 
 
 def _styles(comparison: Comparison) -> dict[str, _Style]:
-    """Baselines dashed and in the colours they have everywhere; losses in what is left, blue first."""
-    baselines = [each.method.name for each in comparison.results if each.method.is_baseline]
+    """Baselines dashed and in the colours they have everywhere; all others in what is left, blue first."""
+    baselines = [each.method.name for each in comparison.results if each.method.name in baseline_names()]
     lines = {name: baseline_line(name) for name in baselines}
     left = [colour for colour in _COLOURS if colour not in {line["color"] for line in lines.values()}]
-    losses = sorted(
-        (each.method for each in comparison.results if not each.method.is_baseline),
+    others = sorted(
+        (each.method for each in comparison.results if each.method.name not in lines),
         key=lambda method: (len(method.short), method.short),
     )
     styles = {name: _Style(line["color"], line["dash"], "circle-open") for name, line in lines.items()}
-    for place, method in enumerate(losses):
+    for place, method in enumerate(others):
         styles[method.name] = _Style(left[place % len(left)], "solid", _SYMBOLS[place % len(_SYMBOLS)])
     return styles
 
