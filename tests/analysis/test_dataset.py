@@ -1,6 +1,7 @@
 """Reading what is analysed, from folders and from exports."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import named_loss
 from a2ls.studies import baseline, loss_method
 from helpers.engines import InstantEngine
+from helpers.searches import made_up_search
 from helpers.trainings import PENDULUM
 
 
@@ -83,3 +85,12 @@ def test_descent_survives_an_export(search, tmp_path):
     dataset = read_dataset(export(search.path, tmp_path / "tables").parquet)
     assert {candidate.stage for candidate in dataset.candidates} == {1, 2}
     assert any(candidate.parents for candidate in dataset.candidates if candidate.stage == 2)
+
+
+def test_a_search_until_a_step_has_trainings_of_that_length():
+    whole = made_up_search(4, 1)
+    half = whole.until(16_000)
+    assert {len(record.curve.points) for record in half.records} == {2}
+    assert half.search_config.training.steps == 16_000
+    assert replace(half.search_config, training=whole.search_config.training) == whole.search_config
+    assert whole.until(40_000) == whole

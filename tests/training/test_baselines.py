@@ -9,8 +9,18 @@ from gymnasium.spaces import Box
 from a2ls._errors import BadInput
 from a2ls.agents import SAC
 from a2ls.space import named_loss
-from a2ls.training import baseline_loss, baseline_names, preset, require_baseline, usual_baselines, with_baseline
-from helpers.trainings import flat
+from a2ls.training import (
+    ReplayBuffer,
+    Training,
+    baseline_loss,
+    baseline_names,
+    preset,
+    require_baseline,
+    train,
+    usual_baselines,
+    with_baseline,
+)
+from helpers.trainings import COUNTER, flat
 
 BASELINES = baseline_names("sac")
 
@@ -58,6 +68,19 @@ def test_these_baselines_there_are():
 )
 def test_a_baseline_changes_just_these_settings(config, name, changes):
     assert differences(config, with_baseline(config, name)) == changes
+
+
+def test_curl_draws_no_sequences_beside_the_critics_batch(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(ReplayBuffer, "sample_sequences", lambda *arguments: drawn.append(arguments))
+    curl = with_baseline(COUNTER, "curl")
+    training = Training(curl, baseline_loss("curl"), seed=0)
+    training.run()
+    training.close()
+    assert (drawn, training.updates_without_sequences) == ([], 0)
+    assert training.metrics["auxiliary_loss"] > 0
+    train(COUNTER, baseline_loss("curl"), 0)
+    assert drawn
 
 
 @pytest.mark.parametrize("first", ["rad", "drq", "sac-no-aug"])
