@@ -1,12 +1,15 @@
 """Settings of the agent that cannot be meant, and those of presets."""
 
+import dataclasses
+
 import pytest
 
 from a2ls._errors import BadInput
 from a2ls.agents import SACConfig
 from a2ls.agents._sac_config import sac_preset
+from a2ls.search import SearchConfig
 from a2ls.space import find_loss
-from a2ls.training import to_mapping, with_mapping
+from a2ls.training import TrainJob, preset, to_mapping, with_mapping
 from helpers.agents import make_agent
 
 
@@ -75,9 +78,26 @@ def test_an_mlp_of_earlier_versions_keeps_its_width():
     assert with_mapping(SACConfig(), former | {"encoder": "dense"}).encoder_width == 40
 
 
-@pytest.mark.parametrize("loss", ["a2-winner", "s0 a0 -> s0", "s0 -> s1"])
-def test_the_critics_batch_is_for_losses_of_one_state(loss):
-    with pytest.raises(BadInput, match="which is for losses of one state alone, but the loss is"):
-        make_agent(find_loss(loss), auxiliary_batch="critic")
+@pytest.mark.parametrize(
+    ("settings", "loss", "message"),
+    [
+        ({"auxiliary_batch": "critic"}, "a2-winner", "for losses of one state alone, but the loss is s1 a1"),
+        ({"auxiliary_batch": "critic"}, "s0 a0 -> s0", "for losses of one state alone, but the loss is s0 a0 -> s0"),
+        ({"auxiliary_batch": "critic"}, "s0 -> s1", "for losses of one state alone, but the loss is s0 -> s1"),
+        ({"predictor": "none"}, "s0 a0 -> s1", "as many states, actions and rewards on both sides, but the loss is s0"),
+    ],
+)
+def test_settings_that_are_for_a_few_losses_alone(settings, loss, message):
+    config = dataclasses.replace(preset("fast"), agent=SACConfig(**settings))
+    with pytest.raises(BadInput, match=message):
+        TrainJob(config, find_loss(loss), 0)
+    with pytest.raises(BadInput, match=message):
+        make_agent(find_loss(loss), **settings)
+    with pytest.raises(BadInput, match="but the loss is"):
+        SearchConfig(config)
+    TrainJob(config, find_loss("state-reconstruction"), 0)
+
+
+def test_a_view_is_not_compared_with_itself():
     with pytest.raises(BadInput, match="a view would be compared with itself"):
         SACConfig(auxiliary_batch="critic", auxiliary_views="shared")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls._user_code import import_user_module
+from a2ls.space import Loss
 
 if TYPE_CHECKING:
     from a2ls.agents._agent import Agent
@@ -25,6 +26,13 @@ class AgentConfig:
 
         Raises:
             BadInput: If they do not.
+        """
+
+    def require_loss(self, loss: Loss) -> None:
+        """Check that an agent with these settings can learn from an auxiliary loss.
+
+        Raises:
+            BadInput: If it cannot.
         """
 
     @property

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from a2ls._errors import BadInput
 from a2ls.agents._agent import Agent, Metrics, Transitions, move_towards, optimizer_step
 from a2ls.agents._sac_config import SACConfig
 from a2ls.auxiliary import AuxiliaryLoss, Sequences, make_augmentation, make_encoder, mlp
@@ -113,7 +112,7 @@ class SAC(Agent):
                 network.apply(orthogonal_init)
             self.auxiliary: AuxiliaryLoss | None = None
             if loss is not None:
-                _require_one_state(loss, config)
+                config.require_loss(loss)
                 self.auxiliary = AuxiliaryLoss(
                     loss,
                     feature_dim,
@@ -273,13 +272,6 @@ class SAC(Agent):
         finally:
             self.generator = own
         return nn.ModuleList([self.encoder, self.critic]), lambda: self.critic_loss(views, target)
-
-
-def _require_one_state(loss: Loss, config: SACConfig) -> None:
-    """The batch of the critic has no sequences: refuse losses that need them."""
-    form = loss.canonical()
-    if not config.samples_sequences and {*map(str, form.source_elements), *map(str, form.target_elements)} != {"s0"}:
-        raise BadInput(f"auxiliary_batch is 'critic', which is for losses of one state alone, but the loss is {loss}")
 
 
 def _joined(blocks: Sequence[Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.agents._registry import AgentConfig, Baseline
 from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
+from a2ls.space import Loss
 
 ActorEncoder = Literal["own", "shared"]
 AuxiliaryBatch = Literal["own", "critic"]
@@ -143,6 +144,19 @@ class SACConfig(AgentConfig):
         if ":" not in self.encoder and pixels != (self.encoder == "conv"):
             seen, suits = ("pixels", "conv") if pixels else ("vectors", "dense, mlp or identity")
             raise BadInput(f"encoder is {self.encoder!r}, but the agent sees {seen}: it must be {suits}")
+
+    def require_loss(self, loss: Loss) -> None:
+        """Some settings are for a few losses alone."""
+        source, target = loss.canonical().source_elements, loss.canonical().target_elements
+        if self.auxiliary_batch == "critic" and {*map(str, source), *map(str, target)} != {"s0"}:
+            raise BadInput(
+                f"auxiliary_batch is 'critic', which is for losses of one state alone, but the loss is {loss}"
+            )
+        if self.predictor == "none" and sorted(each.kind for each in source) != sorted(each.kind for each in target):
+            raise BadInput(
+                f"predictor is 'none', for losses with as many states, actions and rewards on both sides, but the loss "
+                f"is {loss}"
+            )
 
     @property
     def trains_encoder(self) -> bool:

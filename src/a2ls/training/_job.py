@@ -22,11 +22,19 @@ _JOB_KEYS = ("loss", "seed", PRESET)
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What `train` is called with, and all that its curve depends on; knows nothing of workers and storages."""
+    """What `train` is called with, and all that its curve depends on; knows nothing of workers and storages.
+
+    Raises:
+        BadInput: If the settings of the agent are not for such a loss.
+    """
 
     config: TrainConfig
     loss: Loss | None
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.loss is not None:
+            self.config.agent.require_loss(self.loss)
 
     def to_toml(self) -> str:
         """The job as TOML; `read_job` gives it back."""
