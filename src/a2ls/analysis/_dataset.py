@@ -35,7 +35,7 @@ _COLUMNS = {
     "names": "texts",
     "env": "text",
     "seed": "whole",
-    "state": "text",
+    **dict.fromkeys(["version", "state"], "text"),
     **dict.fromkeys(["score", "last_score", "seconds"], "number"),
     "reasons": "texts",
     "curve_steps": "wholes",
@@ -91,6 +91,7 @@ def to_values(record: TrialRecord) -> dict[str, Any]:
         **_loss_fields(record.loss),
         "env": record.env,
         "seed": record.seed,
+        "version": record.version,
         "state": record.state,
         "score": record.score,
         "last_score": points[-1].score if points else None,
@@ -242,6 +243,7 @@ def _record(values: dict[str, Any]) -> TrialRecord:
         "curve": Curve(tuple(CurvePoint(step, tuple(returns)) for step, returns in points)),
         "seconds": values["seconds"],
         "reasons": tuple(values["reasons"]),
+        "version": values.get("version"),
     }
     if values["stage"] is None:
         return TrialRecord(**fields)

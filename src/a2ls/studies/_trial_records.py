@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, Literal
 
 import optuna
@@ -18,6 +19,7 @@ State = Literal["running", "finished", "pruned", "failed"]
 
 # The attributes of a trial, readable in any tool that opens the storage. Nobody else need know their names.
 _LABEL, _LOSS, _ENV, _SEED, _CURVE, _SECONDS, _REASONS = "label", "loss", "env", "seed", "curve", "seconds", "reasons"
+_VERSION = "version"
 _STAGE, _ORIGIN, _PARENTS, _REPEAT_OF = "stage", "origin", "parents", "repeat_of"
 
 # As versions 0.1 and 0.2 wrote them. A pattern is called forward-dynamics, too, which such losses need not have.
@@ -48,6 +50,8 @@ class TrialRecord:
     """Time spent training, once it has ended."""
     reasons: tuple[str, ...]
     """Why it failed, each time that it did; a failed training is tried once more."""
+    version: str | None = field(default=None, kw_only=True)
+    """Of this program, when it was begun; None if that was 0.2 or earlier."""
 
     @property
     def score(self) -> float | None:
@@ -156,6 +160,7 @@ def _fields(trial: FrozenTrial) -> dict[str, Any]:
         "curve": _curve_from_attribute(attributes.get(_CURVE, [])),
         "seconds": attributes.get(_SECONDS),
         "reasons": tuple(attributes.get(_REASONS, ())),
+        "version": attributes.get(_VERSION),
     }
 
 
@@ -204,6 +209,7 @@ class TrialWriter:
             _LOSS: text,
             _LABEL: None if label == text else label,
             _SEED: training.seed,
+            _VERSION: version("a2ls"),
             _STAGE: stage,
             _ORIGIN: origin,
             _PARENTS: None if parents is None else list(parents),
