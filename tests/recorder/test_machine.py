@@ -65,3 +65,20 @@ def test_neither_pytorch_nor_numba_is_imported_before_it_is_needed():
     program = "import sys, a2ls.recorder; print({'torch', 'numba', 'numpy'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
+
+
+def test_instructions_work_in_the_memory_of_their_caller():
+    """In memory of its own, Numba would free it while it is in use, and what lies beside it would be overwritten."""
+    import numpy as np
+    import torch
+
+    from a2ls.recorder._lowering import Program, _elementwise
+    from a2ls.recorder._machine import SCRATCH, Code, load
+
+    x, y, program = torch.arange(30.0).view(5, 6).T, torch.zeros(6, 5), Program()
+    _elementwise(Code.NEGATIVE, program, y, x)  # Rows of x do not lie side by side.
+    rows, parameters = np.array(program.rows(), np.int64), np.array(program.parameters(), np.float64)
+    scratch = np.full(SCRATCH, np.nan, np.float32)
+    load()(rows, parameters, scratch)
+    assert torch.equal(y, -x)
+    assert not np.isnan(scratch).all()

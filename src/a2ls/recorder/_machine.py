@@ -48,6 +48,8 @@ PARAMETERS = 4
 """How many parameters."""
 _PIECE = 512
 """Elements that are copied side by side at a time, where they do not lie so: they stay in the innermost cache."""
+SCRATCH = 4 * _PIECE
+"""Floats to work in, while instructions run."""
 _PATIENCE = 600
 """Seconds to wait for another process that compiles."""
 
@@ -643,10 +645,13 @@ def _adam(row, parameters):
         values[i] -= step * first / (np.sqrt(second) * correction + least)
 
 
-def play(program, parameters):
-    """Run the instructions (count, WIDTH) with their parameters (count, PARAMETERS)."""
-    numbers = np.empty(4 * _PIECE, np.float32)
-    buffer = numbers.ctypes.data
+def play(program, parameters, scratch):
+    """Run the instructions (count, WIDTH) with their parameters (count, PARAMETERS).
+
+    The memory to work in (SCRATCH,) is the caller's: Numba frees an array after the last line that names it, however
+    long its address is in use.
+    """
+    buffer = scratch.ctypes.data
     for i in range(len(program)):
         row, given = program[i], parameters[i]
         code = row[0]
@@ -672,7 +677,7 @@ def load():
 
     Several processes that start at the same time after an installation compile it once: the others wait for the first.
     """
-    signature = types.void(types.int64[:, ::1], types.float64[:, ::1])
+    signature = types.void(types.int64[:, ::1], types.float64[:, ::1], types.float32[::1])
     try:
         function = njit(cache=True, error_model="numpy")(play)
         folder = Path(function._cache.cache_path)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from a2ls.recorder._lowering import Program, lower
-from a2ls.recorder._machine import load
+from a2ls.recorder._machine import SCRATCH, load
 from a2ls.recorder._recording import TAKE_MEMORY, Operation, Recording, Result, may_have_gradient, storage, tensors_in
 from a2ls.recorder._watch import Watch
 
@@ -220,7 +220,7 @@ class Tape(Generic[Result]):
             self._programs.append(program)
             self.instructions += len(program.instructions)
             rows, parameters = np.array(program.rows(), np.int64), np.array(program.parameters(), np.float64)
-            self._parts.append(partial(load(), rows, parameters))
+            self._parts.append(partial(load(), rows, parameters, np.empty(SCRATCH, np.float32)))
 
     def obstacle(self) -> str | None:
         """What has changed since the recording, in words; as long as nothing has, the tape may be played."""
