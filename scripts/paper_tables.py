@@ -156,6 +156,8 @@ PACES = {"paper-vector": 164.6, "paper-image-search": 1454.0, "paper-image": 573
 
     python benchmarks/update_speed.py --sizes 1024x512
     python benchmarks/update_speed.py --pixels --threads 1 --layouts --sizes 1024x128 1024x512
+
+while a training of low priority ran on the other core.
 """
 
 

@@ -108,10 +108,11 @@ def run(arguments: Sequence[str]) -> None:
         refuse_settings(chosen, _allowed_with_resume(chosen), "run", *others)
         folder = RunFolder.open(chosen.resume)
     else:
-        job = TrainJob(chosen.settings, parse_loss(chosen.loss), chosen.seed)
+        loss = parse_loss(chosen.loss)
         own = None if chosen.baseline is None else baseline_loss(chosen.baseline)
-        if own is not None and job.loss != own:
+        if own is not None and loss != own:
             raise BadInput(f"loss is {chosen.loss!r}, but {chosen.baseline} has one of its own: leave one out")
+        job = TrainJob(chosen.settings, loss, chosen.seed)
         # Before the folder, so that nothing is left behind if it cannot be used.
         training.require_trainable(job.config, render=chosen.video)
         path = chosen.out or new_folder(job.config.environment.env, loss_label(job), f"seed{job.seed}")
