@@ -9,7 +9,7 @@ from typing import Any, Literal
 from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.agents._registry import AgentConfig, Baseline
 from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
-from a2ls.space import Loss
+from a2ls.space import Loss, have_one_width
 
 ActorEncoder = Literal["own", "shared"]
 AuxiliaryBatch = Literal["own", "critic"]
@@ -152,7 +152,7 @@ class SACConfig(AgentConfig):
             raise BadInput(
                 f"auxiliary_batch is 'critic', which is for losses of one state alone, but the loss is {loss}"
             )
-        if self.predictor == "none" and sorted(each.kind for each in source) != sorted(each.kind for each in target):
+        if self.predictor == "none" and not have_one_width(source, target):
             raise BadInput(
                 f"predictor is 'none', for losses with as many states, actions and rewards on both sides, but the loss "
                 f"is {loss}"

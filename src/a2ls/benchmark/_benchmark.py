@@ -210,9 +210,10 @@ class BenchmarkFolder:
             on_wait: Called at least twice a second.
         """
         with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
-            if self.missing():
+            source = GridSource(self._study, self.grid.runs())
+            if source.missing:
                 note_versions(self._study)
-            run_jobs([GridSource(self._study, self.grid.runs())], chosen, on_event=on_event, on_wait=on_wait)
+            run_jobs([source], chosen, on_event=on_event, on_wait=on_wait)
 
     def versions(self) -> dict[str, str]:
         """What its trainings were last run with; empty if it is not known."""

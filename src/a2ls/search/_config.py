@@ -14,7 +14,7 @@ from optuna.pruners import BasePruner, NopPruner
 from a2ls._errors import BadInput, did_you_mean, nearest, require
 from a2ls.search._sampler import Mode, Repeats
 from a2ls.search._search_space import SearchSpace
-from a2ls.space import MAX_HORIZON, OPERATORS, Layout, Operator, named_loss
+from a2ls.space import MAX_HORIZON, OPERATORS, PATTERNS, Layout, Operator
 from a2ls.studies import baseline
 from a2ls.training import (
     DEFAULT_AGENT,
@@ -158,7 +158,7 @@ class SearchConfig:
         make_pruner(self.pruner)
         self.space()
         try:
-            self.training.agent.require_loss(named_loss("a2-winner"))
+            self.training.agent.require_loss(PATTERNS["forward-dynamics"])
         except BadInput as error:
             raise BadInput(f"{error}, and a search proposes such as well") from error
 

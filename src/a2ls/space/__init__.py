@@ -25,7 +25,16 @@ from a2ls.space._elements import (
 from a2ls.space._loss import Loss
 from a2ls.space._patterns import PATTERNS, contains, patterns_of
 from a2ls.space._text import NO_PREDICTOR
-from a2ls.space._validity import ANY_HORIZON, LAYOUTS, MAX_HORIZON, InvalidLoss, Layout, mask_length, space_size
+from a2ls.space._validity import (
+    ANY_HORIZON,
+    LAYOUTS,
+    MAX_HORIZON,
+    InvalidLoss,
+    Layout,
+    have_one_width,
+    mask_length,
+    space_size,
+)
 from a2ls.space._zoo import (
     BadLossFile,
     NamedLoss,
@@ -61,6 +70,7 @@ __all__ = [
     "contains",
     "describe",
     "find_loss",
+    "have_one_width",
     "mask_length",
     "named_loss",
     "named_losses",

@@ -39,6 +39,11 @@ class InvalidLoss(BadInput):
         return f"{self.text!r} is not a valid loss:" + "".join(f"\n  - {reason}" for reason in self.reasons)
 
 
+def have_one_width(source: Sequence[Element], target: Sequence[Element]) -> bool:
+    """Whether two sides have as many states, actions and rewards: then no predictor need stand between them."""
+    return sorted(element.kind for element in source) == sorted(element.kind for element in target)
+
+
 def semantic_problems(
     horizon: int, source: Sequence[Element], target: Sequence[Element], max_horizon: int, *, predictor: bool = True
 ) -> tuple[str, ...]:
@@ -50,7 +55,7 @@ def semantic_problems(
         problems.append("the target is empty, so there is nothing to predict")
     if not 1 <= horizon <= max_horizon:
         problems.append(f"the horizon {horizon} is outside 1..{max_horizon}")
-    if not predictor and sorted(element.kind for element in source) != sorted(element.kind for element in target):
+    if not predictor and not have_one_width(source, target):
         problems.append("without a predictor both sides must have as many states, actions and rewards")
     return tuple(problems)
 

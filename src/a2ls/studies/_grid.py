@@ -19,6 +19,7 @@ from a2ls.training import (
     TrainJob,
     baseline_loss,
     baseline_names,
+    baseline_with,
     is_baseline,
     parse_loss,
     parse_settings,
@@ -109,12 +110,8 @@ def method(text: str, algorithm: str = DEFAULT_AGENT) -> Method:
 
 def loss_method(loss: Loss, algorithm: str = DEFAULT_AGENT) -> Method:
     """A loss as a method. Two that mean the same are one, and the loss of a baseline of the agent is that."""
-    form = loss.canonical()
-    for name in baseline_names(algorithm):
-        own = baseline_loss(name)
-        if own is not None and own.canonical() == form:
-            return baseline(name)
-    return Method(str(form), loss)
+    name = baseline_with(loss, algorithm)
+    return Method(str(loss.canonical()), loss) if name is None else baseline(name)
 
 
 def stored_method(name: str, algorithm: str = DEFAULT_AGENT) -> Method:

@@ -225,6 +225,16 @@ def baseline_loss(name: str) -> Loss | None:
     return None if loss is None else named_loss(loss)
 
 
+def baseline_with(loss: Loss, algorithm: str) -> str | None:
+    """The baseline of an agent whose loss this is, or one that means the same; None if there is none."""
+    form = loss.canonical()
+    for name in baseline_names(algorithm):
+        own = baseline_loss(name)
+        if own is not None and own.canonical() == form:
+            return name
+    return None
+
+
 def with_baseline(config: TrainConfig, name: str) -> TrainConfig:
     """The configuration with the variant of its agent of this name.
 

@@ -17,7 +17,6 @@ from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
 from a2ls.cli.views.curves import LabelledCurve, curves_table
 from a2ls.cli.views.text import resume_command, says_how_to_go_on
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
-from a2ls.studies import method
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
     DEFAULT_PRESET,
@@ -28,7 +27,7 @@ from a2ls.training import (
     TrainJob,
     VideoFormat,
     baseline_loss,
-    is_baseline,
+    baseline_with,
     loss_text,
     parse_loss,
     preset,
@@ -196,10 +195,8 @@ def _base_job(arguments: Sequence[str]) -> TrainJob:
 
 def _baseline_of(loss: str | None, algorithm: str) -> str | None:
     """The baseline whose loss it is, which has settings of its own, too: `--loss curl` is `--baseline curl`."""
-    if loss is None:
-        return None
     try:
-        name = method(loss, algorithm).name
+        meant = None if loss is None else parse_loss(loss)
     except BadInput:
         return None  # It is refused later, when all options are known.
-    return name if is_baseline(name) and baseline_loss(name) is not None else None
+    return None if meant is None else baseline_with(meant, algorithm)
