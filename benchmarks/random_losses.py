@@ -1,16 +1,18 @@
 """Trainings of random losses on three tasks: data on how good losses are, and how much that is luck.
 
-    python benchmarks/random_losses.py runs/random-losses --losses 300
+    python benchmarks/random_losses.py runs/random-losses
 
-The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are
-trained with the preset `fast`, ten at a time on all tasks, so that the data is balanced whenever it ends. The folder is
-a benchmark: run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--first 10` leaves out the
+The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are trained with
+the preset `fast`, ten at a time, so that the data is balanced whenever it ends: the first hundred on all tasks with one
+seed and on one task, in turn, with two more; the others on one task, in turn, with one seed. The folder is a benchmark:
+run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--have 10` leaves out the first seed of the
 first ten losses and the plain agent, which another folder has.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,25 +25,37 @@ from a2ls.studies import baseline, loss_method
 
 ENVIRONMENTS = ("cheetah-run", "walker-walk", "reacher-easy")
 AT_A_TIME = 10
+ON_ALL_TASKS = 100
 
 
 def main() -> None:
     """Train them, from wherever the folder stands."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--losses", type=int, default=300, help="how many losses, those before the first included")
-    parser.add_argument("--first", type=int, default=0, help="the first loss that is trained, counted from 0")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds of each training")
+    parser.add_argument("--losses", type=int, default=300, help="how many losses")
+    parser.add_argument("--have", type=int, default=0, help="how many of them another folder has, with the first seed")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args()
-    plain = () if chosen.first else (baseline("sac"),)
-    losses = [loss_method(loss) for loss in random_losses(chosen.losses)]
-    configs = tuple(preset("fast", env) for env in ENVIRONMENTS)
-    for count in range(chosen.first + AT_A_TIME, chosen.losses + AT_A_TIME, AT_A_TIME):
-        grid = Grid((*plain, *losses[chosen.first : count]), configs, tuple(range(chosen.seeds)))
+    for grid in grids(chosen.losses, chosen.have):
         folder = BenchmarkFolder.ask(chosen.folder, grid)
         folder.run(workers=chosen.workers)
-        print(f"{count} losses: {len(folder.records())} trainings in {folder.path}", flush=True)
+        print(f"{len(folder.records())} trainings in {folder.path}", flush=True)
+
+
+def grids(count: int, have: int) -> Iterator[Grid]:
+    """What to train, one after the other."""
+    losses = [loss_method(loss) for loss in random_losses(count)]
+    configs = [preset("fast", env) for env in ENVIRONMENTS]
+    if not have:
+        yield Grid((baseline("sac"),), tuple(configs), (0, 1, 2))
+    for start in range(0, count, AT_A_TIME):
+        some, one = tuple(losses[start : start + AT_A_TIME]), configs[start // AT_A_TIME % len(configs)]
+        if start >= ON_ALL_TASKS:
+            yield Grid(some, (one,), (0,))
+            continue
+        if start >= have:
+            yield Grid(some, tuple(configs), (0,))
+        yield Grid(some, (one,), (1, 2))
 
 
 def random_losses(count: int) -> list[Loss]:
