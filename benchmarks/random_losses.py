@@ -2,11 +2,11 @@
 
     python benchmarks/random_losses.py runs/random-losses
 
-The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are trained with
-the preset `fast`, ten at a time, so that the data is balanced whenever it ends: the first hundred on all tasks with one
-seed and on one task, in turn, with two more; the others on one task, in turn, with one seed. The folder is a benchmark:
-run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--have 10` leaves out the first seed of the
-first ten losses and the plain agent, which another folder has.
+The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are trained
+with the preset `fast`, ten at a time, so that the data is balanced whenever it ends: the first hundred on all tasks
+with one seed and on one task, in turn, with two more; the others on one task, in turn, with one seed. The folder is a
+benchmark: run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--have 10` leaves out the first
+seed of the first ten losses and the plain agent, which another folder has.
 """
 
 from __future__ import annotations
