@@ -9,9 +9,12 @@ candidates of a stage that breed the next.
 """
 
 from a2ls.search._config import Budget, SamplerName, SearchConfig, SearchPresetName, search_command, search_preset
+from a2ls.search._race import stage_trainings
+from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
-from a2ls.search._search import SearchFolder, search
+from a2ls.search._search import Search, SearchFolder, search
 from a2ls.search._search_space import Encoding, SearchSpace, suggest_loss
+from a2ls.search._surrogate import require_surrogate
 from a2ls.search._trials import survivors
 from a2ls.search._variation import random_loss
 
@@ -20,16 +23,23 @@ __all__ = [
     "Budget",
     "Encoding",
     "Mode",
+    "RankedLoss",
+    "Ranking",
     "Repeats",
     "SamplerName",
+    "Scale",
+    "Search",
     "SearchConfig",
     "SearchFolder",
     "SearchPresetName",
     "SearchSpace",
     "random_loss",
+    "rank_losses",
+    "require_surrogate",
     "search",
     "search_command",
     "search_preset",
+    "stage_trainings",
     "suggest_loss",
     "survivors",
 ]

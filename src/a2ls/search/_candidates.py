@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from a2ls.engine import Job
 from a2ls.search._config import Budget, SearchConfig
 from a2ls.search._population import Proposal
+from a2ls.search._race import Race, stage_trainings
+from a2ls.search._ranking import Ranking
 from a2ls.search._search_space import Encoding, suggest_loss
-from a2ls.studies import TrialWriter, has_record, running_trials
+from a2ls.space import Loss
+from a2ls.studies import TrialWriter, has_record, read_candidate, running_trials, waits_for_others
 from a2ls.training import CurvePoint, TrainJob
 
 # What Optuna's own samplers propose has no other history.
@@ -19,11 +24,27 @@ _OTHER_ORIGIN = "sampler"
 class CandidateSource:
     """Asks the study's sampler for losses, and tells it their scores.
 
-    A trial that an earlier process had begun is taken up before a new one is asked for.
+    A trial that an earlier process had begun is taken up before a new one is asked for. Where candidates are raced, or
+    compared by estimates, the study is told about them when the race of their stage has ended for them.
+
+    Args:
+        study: The candidates.
+        config: The search.
+        budget: When it ends.
+        encoding: How its sampler writes a loss.
+        rank: What is known of the losses by now.
     """
 
-    def __init__(self, study: optuna.Study, config: SearchConfig, budget: Budget, encoding: Encoding) -> None:
+    def __init__(
+        self,
+        study: optuna.Study,
+        config: SearchConfig,
+        budget: Budget,
+        encoding: Encoding,
+        rank: Callable[[], Ranking],
+    ) -> None:
         self.study_name = study.study_name
+        self.race = Race(study, config, candidate_limit(config, budget), rank, self._tell)
         self._study = study
         self._config = config
         self._budget = budget
@@ -31,10 +52,14 @@ class CandidateSource:
         self._writer = TrialWriter(study)
         self._waits = config.sampler == "a2ls" and config.mode == "generational"
         self._to_resume = running_trials(study)
-        self._asked = sum(_counts(trial) for trial in study.get_trials(deepcopy=False))
+        trials = study.get_trials(deepcopy=False)
+        self._asked = sum(_counts(trial) for trial in trials)
         self._ended = self._asked - len(self._to_resume)
         self._stopped: set[int] = set()
         self._waiting_for: dict[int, int] = {}
+        for trial in trials:
+            if trial.state.is_finished() and has_record(trial):
+                self.race.count(read_candidate(trial).stage)
 
     @property
     def limit(self) -> int:
@@ -65,7 +90,7 @@ class CandidateSource:
 
     def _open(self, trial: optuna.Trial) -> Job | None:
         """The job of a trial; None if there is nothing to train."""
-        space = self._config.space()
+        config, space = self._config, self._config.space()
         loss = suggest_loss(trial, space, self._encoding)
         if loss not in space:
             # Optuna's samplers do not know which losses are valid: such a trial fails at once and does not count.
@@ -76,14 +101,30 @@ class CandidateSource:
         if proposal is None:
             # Optuna's samplers have invalid trials in between, so there the count and not the number decides.
             proposal, index = Proposal(loss, _OTHER_ORIGIN), self._asked - 1
-        training = TrainJob(self._config.training, loss, self._config.seed + proposal.occurrence)
-        stage = index // self._config.population_size + 1
+        training, stage = self._first_training(loss, index, proposal.occurrence), index // config.population_size + 1
+        if has_record(trial):
+            record = read_candidate(self._frozen(trial))
+            training = TrainJob(config.configs[config.environments.index(record.env)], loss, record.seed)
+            stage = record.stage
         self._writer.open(trial, training, stage=stage, origin=proposal.origin, parents=proposal.parents)
-        if proposal.repeat_of is not None and self._config.repeats == "redraw":
+        if proposal.repeat_of is not None and config.repeats == "redraw":
+            self.race.count(stage)
             self._waiting_for[trial.number] = proposal.repeat_of
             self._copy_known()
             return None
+        if config.is_raced:
+            self.race.enter(stage, trial, training)
+        if waits_for_others(trial):
+            self.race.first_ended(trial.number, scored=True)
+            self.race.advance()
+            return None
         return Job(self._writer.key(trial.number), training, str(loss))
+
+    def _first_training(self, loss: Loss, index: int, occurrence: int) -> TrainJob:
+        """The first training of a new candidate; those of a stage take turns in the environments."""
+        config = self._config
+        seeds = -(-config.rungs[-1] // len(config.configs))
+        return TrainJob(config.configs[index % len(config.configs)], loss, config.seed + occurrence * seeds)
 
     def started(self, job: Job) -> None:
         """The curve of the job comes from its start."""
@@ -98,12 +139,12 @@ class CandidateSource:
         return True
 
     def finished(self, job: Job, seconds: float) -> None:
-        """Tell the score."""
-        pruned = job.key.number in self._stopped
-        self._stopped.discard(job.key.number)
-        self._writer.finish(job.key.number, seconds, pruned=pruned)
-        self._ended += 1
-        self._copy_known()
+        """Tell the score, or let the race decide when."""
+        number = job.key.number
+        pruned = number in self._stopped
+        self._stopped.discard(number)
+        is_open = self._writer.finish(number, seconds, pruned=pruned, tell=not self._config.is_raced)
+        self._first_ended(number, scored=is_open)
 
     def failed(self, job: Job, reason: str, *, again: bool) -> None:
         """Store the reason, and tell the failure if it is the last."""
@@ -111,6 +152,20 @@ class CandidateSource:
             self._writer.note_failure(job.key.number, reason)
             return
         self._writer.fail(job.key.number, reason)
+        self._first_ended(job.key.number, scored=False)
+
+    def _first_ended(self, number: int, *, scored: bool) -> None:
+        """Count a candidate that has been told, and let the race go on if there is one."""
+        if not scored:
+            self._ended += 1
+            self._copy_known()
+        if self._config.is_raced:
+            self.race.first_ended(number, scored=scored)
+            self.race.advance()
+
+    def _tell(self, trial: optuna.Trial, value: float) -> None:
+        """The race of a candidate has ended with this value."""
+        self._writer.tell(trial, value)
         self._ended += 1
         self._copy_known()
 
@@ -133,8 +188,16 @@ def candidate_limit(config: SearchConfig, budget: Budget) -> int:
     if budget.max_trials:
         limits.append(budget.max_trials)
     if budget.max_env_steps:
-        limits.append(budget.max_env_steps // config.training.steps)
+        limits.append(_affordable(config, budget.max_env_steps // max(each.steps for each in config.configs)))
     return min(limits)
+
+
+def _affordable(config: SearchConfig, trainings: int) -> int:
+    """How many candidates so many trainings are enough for, with the races of their stages."""
+    whole, left = divmod(trainings, stage_trainings(config, config.population_size))
+    sizes = range(config.population_size, 0, -1)
+    last = next((size for size in sizes if stage_trainings(config, size) <= left), 0)
+    return whole * config.population_size + last
 
 
 def _counts(trial: FrozenTrial) -> bool:

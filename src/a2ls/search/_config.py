@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import optuna
@@ -12,14 +14,17 @@ import tyro
 from optuna.pruners import BasePruner, NopPruner
 
 from a2ls._errors import BadInput, did_you_mean, nearest, require
+from a2ls.search._rung_pruner import RungPruner
 from a2ls.search._sampler import Mode, Repeats
 from a2ls.search._search_space import SearchSpace
+from a2ls.search._surrogate import SurrogateName
 from a2ls.space import MAX_HORIZON, OPERATORS, PATTERNS, Layout, Operator
 from a2ls.studies import baseline
 from a2ls.training import (
     DEFAULT_AGENT,
     TrainConfig,
     differences,
+    in_environment,
     option_text,
     plain_baseline,
     preset,
@@ -27,11 +32,15 @@ from a2ls.training import (
     usual_baselines,
 )
 
-NO_PRUNER = "none"
+NO_PRUNER, RUNG_PRUNER = "none", "rung"
 
 
-def make_pruner(text: str) -> BasePruner:
-    """The pruner that a text names: `median`, `hyperband`, `percentile:percentile=25,n_startup_trials=8`.
+def make_pruner(text: str, steps: dict[str, int] | None = None) -> BasePruner:
+    """The pruner that a text names: `rung`, `median`, `hyperband`, `percentile:percentile=25,n_startup_trials=8`.
+
+    Args:
+        text: The name, and options behind a colon.
+        steps: How long a whole training is in each environment.
 
     Raises:
         BadInput: For an unknown name, or options that the pruner does not take.
@@ -41,8 +50,10 @@ def make_pruner(text: str) -> BasePruner:
     name = name.strip().lower()
     if name == NO_PRUNER:
         return NopPruner()
+    if name == RUNG_PRUNER:
+        known = {RUNG_PRUNER: partial(RungPruner, steps=steps)}
     if name not in known:
-        allowed = (NO_PRUNER, *known)
+        allowed = (NO_PRUNER, RUNG_PRUNER, *known)
         hint = did_you_mean(nearest(name, allowed)) or f"allowed are {', '.join(allowed)}"
         raise BadInput(f"there is no pruner {name!r}: {hint}")
     try:
@@ -51,7 +62,7 @@ def make_pruner(text: str) -> BasePruner:
         raise BadInput(f"the pruner {text!r} cannot be made: {error}") from error
 
 
-def _known_pruners() -> dict[str, type[BasePruner]]:
+def _known_pruners() -> dict[str, Callable[..., BasePruner]]:
     """By their names in lower case with hyphens, without the word pruner; those that wrap others are left out."""
     names = (name for name in optuna.pruners.__all__ if name not in ("BasePruner", "NopPruner", "PatientPruner"))
     return {_hyphenated(name.removesuffix("Pruner")): getattr(optuna.pruners, name) for name in names}
@@ -75,6 +86,7 @@ def _options(text: str) -> dict[str, object]:
 
 
 SamplerName = Literal["a2ls", "random", "tpe", "nsga2"]
+Selection = Literal["estimate", "score"]
 
 
 @dataclass(frozen=True)
@@ -85,8 +97,8 @@ class Budget:
     """End after this many candidates; 0 for no limit."""
 
     max_env_steps: int = 0
-    """End before the candidates take more environment steps than this, a pruned one counted as a whole; 0 for no
-    limit."""
+    """End before the trainings of candidates take more environment steps than this, a pruned one counted as a whole; 0
+    for no limit."""
 
     max_hours: float = 0.0
     """End after this much time, that of earlier goes of the same search included; 0 for no limit."""
@@ -101,6 +113,9 @@ class SearchConfig:
 
     training: TrainConfig = field(default_factory=TrainConfig)
     """How each candidate is trained."""
+
+    other_environments: tyro.conf.Suppress[tuple[str, ...]] = ()
+    """Environments beside that of the training, in which candidates are trained as well."""
 
     population_size: int = 100
     """Candidates in a stage."""
@@ -120,6 +135,21 @@ class SearchConfig:
     survivors: float = 0.25
     """Which share of a stage breeds the next."""
 
+    rungs: tuple[int, ...] = (1,)
+    """How many trainings a candidate has after each rung of the race in its stage: `1 3 6` for one at first, two more
+    for the best, and three more for the best of these. In a search on several environments they take turns."""
+
+    promoted: float = 1 / 3
+    """Which share of the candidates on a rung goes on to the next."""
+
+    selection: Selection = "score"
+    """By what losses are compared: the `score` of their trainings, as in the paper, or an `estimate` that allows for
+    luck, drawn to the mean of the stage the more, the fewer trainings there are."""
+
+    surrogate: SurrogateName = "none"
+    """A regression on the losses tried so far, which chooses each child of the evolution among ten: `ridge`, or `none`.
+    A fifth of the children is left to chance."""
+
     repeats: Repeats = "redraw"
     """A child whose loss was tried before: `redraw` it, or `retrain` it with another seed as in the paper."""
 
@@ -135,7 +165,9 @@ class SearchConfig:
     code that its authors published: actions and rewards 0..k-1 only."""
 
     pruner: str = "none"
-    """An Optuna pruner that ends hopeless trainings early, with its options: `median`, `percentile:percentile=25`."""
+    """What ends hopeless trainings early, with its options: `rung` for one look at 60 % of the steps, at which a
+    candidate must be among the better half of earlier stages, or a pruner of Optuna: `median`,
+    `percentile:percentile=25`."""
 
     baselines: tuple[str, ...] = ()
     """Agents to compare with, trained first; `none` for no baseline."""
@@ -149,18 +181,47 @@ class SearchConfig:
     def __post_init__(self) -> None:
         require(self, ("population_size", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
         require(self, ("seed",), lambda value: value >= 0, "not be negative")
-        require(self, ("survivors",), lambda value: 0 < value <= 1, "be above 0 and at most 1")
+        require(self, ("survivors", "promoted"), lambda value: 0 < value <= 1, "be above 0 and at most 1")
+        require(self, ("rungs",), _is_ascending, "be at least one number from 1, each above the one before")
         object.__setattr__(self, "baselines", tuple(name for name in self.baselines if name != "none"))
-        for name in self.baselines:
-            baseline(name).job(self.training, self.seed)
+        if len(set(self.environments)) < len(self.environments):
+            raise BadInput(f"the environments are {', '.join(self.environments)}, but must each be given once")
+        for config in self.configs:
+            for name in self.baselines:
+                baseline(name).job(config, self.seed)
+        plain = plain_baseline(self.training.algorithm)
+        if self.other_environments and plain not in self.baselines:
+            raise BadInput(
+                f"a search on several environments needs the baseline {plain}, which its scores are relative to; "
+                f"baselines is {', '.join(self.baselines) or 'none'}"
+            )
         if len(set(self.baselines)) < len(self.baselines):
             raise BadInput(f"baselines has one twice: {', '.join(self.baselines)}")
-        make_pruner(self.pruner)
+        self.make_pruner()
         self.space()
         try:
             self.training.agent.require_loss(PATTERNS["forward-dynamics"])
         except BadInput as error:
             raise BadInput(f"{error}, and a search proposes such as well") from error
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """Where candidates are trained."""
+        return (self.training.environment.env, *self.other_environments)
+
+    @cached_property
+    def configs(self) -> tuple[TrainConfig, ...]:
+        """How they are trained in each environment."""
+        return (self.training, *(in_environment(self.training, env) for env in self.other_environments))
+
+    def make_pruner(self) -> BasePruner:
+        """What ends trainings early."""
+        return make_pruner(self.pruner, {each.environment.env: each.steps for each in self.configs})
+
+    @property
+    def is_raced(self) -> bool:
+        """Whether what a candidate is worth is a matter of more than its first training."""
+        return self.rungs != (1,) or self.selection == "estimate" or len(self.environments) > 1
 
     @property
     def candidates(self) -> int:
@@ -177,6 +238,10 @@ class SearchConfig:
             raise
         except ValueError as error:
             raise BadInput(str(error)) from error
+
+
+def _is_ascending(rungs: tuple[int, ...]) -> bool:
+    return all(before < after for before, after in zip((0, *rungs), rungs, strict=False)) and len(rungs) > 0
 
 
 SearchPresetName = Literal["quick", "laptop", "paper-vector", "quick-image", "laptop-image", "paper-image-search"]
@@ -215,12 +280,13 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str =
 def search_command(config: SearchConfig) -> str:
     """What to type for a search with these settings: their preset, or else the nearest, and what differs from it."""
     env, agent = config.training.environment.env, config.training.algorithm
+    same_place = {"other_environments": config.other_environments}
 
     def options(name: SearchPresetName) -> str:
-        given = differences(to_mapping(config), to_mapping(search_preset(name, env, agent)))
+        given = differences(to_mapping(config), to_mapping(search_preset(name, env, agent)) | same_place)
         return " ".join((option_text("preset", name), *(option_text(key, value) for key, value, _ in given)))
 
     known = get_args(SearchPresetName)
     nearest = min((options(name) for name in known if config.preset in (name, "")), key=len)
     chosen = "" if agent == DEFAULT_AGENT else f" {option_text('agent', agent)}"
-    return f"a2ls search {option_text('env', env)}{chosen} {nearest}"
+    return f"a2ls search {option_text('env', config.environments)}{chosen} {nearest}"

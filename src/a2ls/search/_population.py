@@ -81,6 +81,13 @@ Origin = Literal["random", "dynamics-prior", "reward-prior", "replacement", "cro
 REDRAWS = 100
 _INVALID_REDRAWS = 1000
 
+# Of how many children a surrogate chooses one, and which share of the children it has no say in: what it does not
+# understand of losses would never be tried otherwise.
+CHOICES, LEFT_TO_CHANCE = 10, 0.2
+
+Predict = Callable[[Sequence[Loss]], np.ndarray]
+"""How good losses are thought to be; the higher, the better."""
+
 
 @dataclass(frozen=True)
 class InitialShares:
@@ -148,6 +155,7 @@ def next_population(
     shares: Shares,
     *,
     known: Collection[Loss] | None = None,
+    predict: Predict | None = None,
 ) -> list[Proposal]:
     """A further population, bred from the survivors of the one before.
 
@@ -159,10 +167,29 @@ def next_population(
         shares: How many candidates are made in which way.
         known: Canonical forms not to propose again, where that is possible; grows by this population's own. None lets
             repeats be, as in the paper.
+        predict: Chooses each child, but for a share that is left to chance, among several of the same origin.
     """
     seen = None if known is None else set(known)
     origins = next_origins(rng, size, shares)
-    return [_remembered(breed(rng, origin, parents, space, seen), seen) for origin in origins]
+    return [
+        _remembered(chosen_child(rng, origin, parents, space, known=seen, predict=predict), seen) for origin in origins
+    ]
+
+
+def chosen_child(
+    rng: np.random.Generator,
+    origin: Origin,
+    parents: Mapping[int, Loss],
+    space: SearchSpace,
+    *,
+    known: Collection[Loss] | None,
+    predict: Predict | None,
+) -> Proposal:
+    """One child of this origin: as it comes, or the best of several by what is predicted of them."""
+    if predict is None or rng.random() < LEFT_TO_CHANCE:
+        return breed(rng, origin, parents, space, known)
+    children = [breed(rng, origin, parents, space, known) for _ in range(CHOICES)]
+    return children[int(np.argmax(predict([child.loss for child in children])))]
 
 
 def breed(

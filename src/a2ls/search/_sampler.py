@@ -15,21 +15,23 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from a2ls._errors import require
 from a2ls.search._population import (
     InitialShares,
     Origin,
+    Predict,
     Proposal,
     Shares,
-    breed,
+    chosen_child,
     initial_population,
     next_origins,
     next_population,
 )
 from a2ls.search._search_space import Encoding, SearchSpace, distributions, has_loss, loss_of, parameters_of
+from a2ls.search._surrogate import SurrogateName, fit_surrogate
 from a2ls.search._trials import Holder, Memory, goes_on, surviving_trials, with_repeats
 from a2ls.space import Loss
 
@@ -72,6 +74,8 @@ class A2LSSampler(BaseSampler):
         repeats: What to do with a child whose loss was proposed before: `redraw` it if possible, or let it be and
             `retrain` it, as the paper does.
         encoding: How a loss is written into the parameters of a trial; see `suggest_loss`.
+        surrogate: What chooses each child among several: a regression from losses to values, fitted to all trials
+            before the stage. A fifth of the children is left to chance. It needs scikit-learn.
         wait_seconds: How long to wait for candidates of the stage that others evaluate.
     """
 
@@ -87,6 +91,7 @@ class A2LSSampler(BaseSampler):
         shares: Shares | None = None,
         repeats: Repeats = "redraw",
         encoding: Encoding = "masks",
+        surrogate: SurrogateName = "none",
         wait_seconds: float = 0.0,
     ) -> None:
         self.population_size = population_size
@@ -96,6 +101,7 @@ class A2LSSampler(BaseSampler):
         self.repeats = repeats
         self.space = space or SearchSpace()
         self.encoding: Encoding = encoding
+        self.surrogate: SurrogateName = surrogate
         self.wait_seconds = wait_seconds
         require(
             self, ("population_size",), lambda value: isinstance(value, int) and value >= 1, "be a whole number from 1"
@@ -104,6 +110,7 @@ class A2LSSampler(BaseSampler):
         require(self, ("seed",), lambda value: value is None or value in _SEEDS, f"be None or in 0..{_SEEDS[-1]}")
         require(self, ("wait_seconds",), lambda value: value >= 0, "not be negative")
         choices = {"mode": get_args(Mode), "repeats": get_args(Repeats), "encoding": get_args(Encoding)}
+        choices["surrogate"] = get_args(SurrogateName)
         for name, allowed in choices.items():
             require(self, (name,), allowed.__contains__, f"be one of {', '.join(allowed)}")
         self._seed = secrets.randbits(31) if seed is None else seed
@@ -204,7 +211,10 @@ class A2LSSampler(BaseSampler):
         avoided = known if self.repeats == "redraw" else None
         parents = self._losses(self._parents(study, stage, trials))
         if parents:
-            children = next_population(rng, self.population_size, parents, self.space, self._shares, known=avoided)
+            predict = self._surrogate(study, trials)
+            children = next_population(
+                rng, self.population_size, parents, self.space, self._shares, known=avoided, predict=predict
+            )
         else:
             children = initial_population(rng, self.population_size, self.space, self._initial_shares, known=avoided)
         return with_repeats(children, first, known)
@@ -264,12 +274,34 @@ class A2LSSampler(BaseSampler):
         # Drawn without replacement for each block of candidates, so that the shares are exact here, too.
         origin: Origin = next_origins(self._generator(_STAGE_STREAM, block), self.population_size, self._shares)[index]
         avoided = known.numbers if self.repeats == "redraw" else None
-        child = breed(rng, origin if parents else "random", parents, self.space, avoided)
+        if block not in memory.surrogates:
+            memory.surrogates = {block: self._surrogate(study, _all_trials(study))}
+        child = chosen_child(
+            rng,
+            origin if parents else "random",
+            parents,
+            self.space,
+            known=avoided,
+            predict=memory.surrogates[block],
+        )
         (proposal,) = with_repeats([child], number, known.numbers)
         known.remember(number, child.loss)  # For other threads, which may ask before the parameters are stored.
         return proposal
 
     # Both
+
+    def _surrogate(self, study: Study, trials: Sequence[FrozenTrial]) -> Predict | None:
+        """What predicts how good losses are, fitted to all trials that have a value; None if nothing does."""
+        if self.surrogate == "none":
+            return None
+        sign = -1 if study.direction == StudyDirection.MINIMIZE else 1
+        values = {
+            trial.number: sign * trial.value
+            for trial in trials
+            if trial.state == TrialState.COMPLETE and trial.value is not None and self._can_breed(trial)
+        }
+        known = self._losses(trial for trial in trials if trial.number in values)
+        return fit_surrogate([*known.values()], [*values.values()], self.space.max_horizon)
 
     def _survivors(self, study: Study, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
         return surviving_trials(trials, study.direction, self.population_size, self.survivors, self._can_breed)

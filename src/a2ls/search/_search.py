@@ -7,20 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import optuna
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial
 
 from a2ls._errors import BadInput
-from a2ls.engine import Engine, Event, Failed, Finished, run_jobs
+from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
-from a2ls.search._config import Budget, SearchConfig, make_pruner
+from a2ls.search._config import Budget, SearchConfig
+from a2ls.search._race import FurtherSource
+from a2ls.search._ranking import Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler
 from a2ls.search._search_space import Encoding
+from a2ls.search._surrogate import require_surrogate
 from a2ls.studies import (
     Candidate,
+    FurtherTraining,
     GridSource,
     Run,
     StudyFolder,
@@ -32,9 +37,10 @@ from a2ls.studies import (
     noted_versions,
     open_study,
     read_candidate,
+    read_further,
     read_record,
 )
-from a2ls.training import differences, to_mapping, with_mapping
+from a2ls.training import differences, plain_baseline, to_mapping, with_mapping
 
 _KIND = "search"
 _SECONDS_SPENT = "seconds_spent"
@@ -69,6 +75,131 @@ class Settings:
         return Settings(with_mapping(SearchConfig(), values), with_mapping(Budget(), budget), storage, name)
 
 
+class Search:
+    """A search in a storage of Optuna: its candidates, all of their trainings, and its baselines.
+
+    Args:
+        config: What is searched, and how.
+        storage: Where everything is kept.
+        name: Of the study with the candidates; two others have a word behind it.
+        budget: When to end before the last stage.
+        sampler: What proposes losses, instead of what the configuration names; it must write them as `encoding` says.
+        encoding: How that sampler writes a loss.
+    """
+
+    def __init__(
+        self,
+        config: SearchConfig,
+        storage: BaseStorage,
+        name: str = "search",
+        budget: Budget | None = None,
+        *,
+        sampler: BaseSampler | None = None,
+        encoding: Encoding = "bits",
+    ) -> None:
+        self.config = config
+        self.budget = budget or Budget()
+        own, own_encoding = _make_sampler(config)
+        self._encoding = own_encoding if sampler is None else encoding
+        self.study = open_study(storage, name, sampler or own, config.make_pruner())
+        """The candidates as an Optuna study."""
+        self._further_study = open_study(storage, f"{name}-further")
+        self._baselines_study = open_study(storage, f"{name}-baselines")
+        # Reading a record takes longer than finding it, and those that have ended do not change.
+        self._candidates: dict[int, Candidate] = {}
+        self._further: dict[int, FurtherTraining] = {}
+
+    def candidates(self) -> list[Candidate]:
+        """All candidates so far, in the order in which they were proposed, each with its first training."""
+        return _read_all(self.study, read_candidate, self._candidates)
+
+    def further(self) -> list[FurtherTraining]:
+        """The trainings of candidates after their first."""
+        return _read_all(self._further_study, read_further, self._further)
+
+    def baselines(self) -> list[TrialRecord]:
+        """The trainings of the baselines so far."""
+        return _read_all(self._baselines_study, read_record, {})
+
+    def ranking(self) -> Ranking:
+        """The losses, best first, with what is known of them."""
+        return rank_losses(self.config, self.candidates(), self.further(), self.baselines())
+
+    def run(
+        self,
+        engine: Engine,
+        *,
+        on_event: Callable[[Event], None] = lambda _: None,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Search until the last stage or the budget ends, from wherever the search stands.
+
+        Args:
+            engine: What runs the trainings.
+            on_event: Called with everything that happens.
+            on_wait: Called at least twice a second.
+
+        Raises:
+            BadInput: If scores are relative to the plain agent, and it has none in some environment.
+        """
+        config, study = self.config, self.study
+        if config.surrogate != "none":
+            require_surrogate()
+        baselines = GridSource(self._baselines_study, baseline_runs(config))
+        candidates = CandidateSource(study, config, self.budget, self._encoding, self.ranking)
+        further = FurtherSource(self._further_study, candidates.race)
+        spent_before, start = self.seconds_spent(), time.monotonic()
+        note_versions(study)
+
+        def happened(event: Event) -> None:
+            if isinstance(event, Finished | Failed):
+                study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+                candidates.race.advance()  # It may have waited for a baseline.
+            on_event(event)
+
+        left = self.budget.max_hours * 3600 - spent_before if self.budget.max_hours else float("inf")
+        try:
+            sources: list[JobSource] = [baselines, further, candidates]
+            run_jobs(sources, engine, on_event=happened, on_wait=on_wait, max_seconds=left)
+        finally:
+            study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+        self._require_scale()
+
+    def _require_scale(self) -> None:
+        """A search on several environments can say nothing if the plain agent failed in one of them."""
+        records = self.baselines()
+        if Scale.of(self.config, records) is None:
+            name = plain_baseline(self.config.training.algorithm)
+            reasons = [reason for record in records if record.label == name for reason in record.reasons]
+            if reasons:
+                raise BadInput(f"scores are relative to {name}, but it failed: {reasons[-1]}")
+
+    def seconds_spent(self) -> float:
+        """Time that the search has run, in all of its goes."""
+        return float(self.study.user_attrs.get(_SECONDS_SPENT, 0.0))
+
+    def versions(self) -> dict[str, str]:
+        """What the search was last run with; empty if it was not yet."""
+        return noted_versions(self.study)
+
+
+R = TypeVar("R", bound=TrialRecord)
+
+
+def _read_all(study: optuna.Study, read: Callable[[FrozenTrial], R], ended: dict[int, R]) -> list[R]:
+    """The records of a study; those that have ended are kept in `ended`."""
+    records = []
+    for trial in study.get_trials(deepcopy=False):
+        if has_record(trial):
+            record = ended.get(trial.number)
+            if record is None:
+                record = read(trial)
+                if record.state != "running":
+                    ended[trial.number] = record
+            records.append(record)
+    return records
+
+
 class SearchFolder:
     """A search on disk: its settings, its candidates and its baselines."""
 
@@ -76,8 +207,6 @@ class SearchFolder:
         self.files = StudyFolder(path)
         self.settings = settings
         self._storage = self.files.open_storage(settings.storage)
-        # Reading a record takes longer than finding it, and those that have ended do not change.
-        self._ended: dict[int, Candidate] = {}
 
     @property
     def path(self) -> Path:
@@ -129,44 +258,40 @@ class SearchFolder:
         with self.files.acquire():
             self.files.write_settings(settings.to_mapping())
         self.settings = settings
+        self._search.config, self._search.budget = settings.config, settings.budget
 
     def candidates(self) -> list[Candidate]:
-        """All candidates so far, in the order in which they were proposed."""
-        trials = self.study().get_trials(deepcopy=False)
-        return [self._ended.get(trial.number) or self._read(trial) for trial in trials if has_record(trial)]
+        """All candidates so far, in the order in which they were proposed, each with its first training."""
+        return self._search.candidates()
 
-    def _read(self, trial: FrozenTrial) -> Candidate:
-        candidate = read_candidate(trial)
-        if candidate.state != "running":
-            self._ended[trial.number] = candidate
-        return candidate
+    def further(self) -> list[FurtherTraining]:
+        """The trainings of candidates after their first."""
+        return self._search.further()
 
     def baselines(self) -> list[TrialRecord]:
         """The trainings of the baselines so far."""
-        return [read_record(trial) for trial in self._baselines_study.get_trials(deepcopy=False) if has_record(trial)]
+        return self._search.baselines()
+
+    def ranking(self) -> Ranking:
+        """The losses, best first, with what is known of them."""
+        return self._search.ranking()
 
     def seconds_spent(self) -> float:
         """Time that the search has run, in all of its goes."""
-        return float(self.study().user_attrs.get(_SECONDS_SPENT, 0.0))
+        return self._search.seconds_spent()
 
     def versions(self) -> dict[str, str]:
         """What the search was last run with; empty if it was not yet."""
-        return noted_versions(self.study())
+        return self._search.versions()
 
     def study(self) -> optuna.Study:
         """The candidates as an Optuna study."""
-        return self._study
-
-    # Opened once: a view reads the trainings at every event.
+        return self._search.study
 
     @cached_property
-    def _study(self) -> optuna.Study:
-        sampler, _ = _make_sampler(self.config)
-        return open_study(self._storage, self.settings.name, sampler, make_pruner(self.config.pruner))
-
-    @cached_property
-    def _baselines_study(self) -> optuna.Study:
-        return open_study(self._storage, f"{self.settings.name}-baselines")
+    def _search(self) -> Search:
+        """Opened once: a view reads the trainings at every event."""
+        return Search(self.config, self._storage, self.settings.name, self.settings.budget)
 
     def run(
         self,
@@ -187,27 +312,7 @@ class SearchFolder:
             on_wait: Called at least twice a second.
         """
         with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
-            self._run(chosen, on_event, on_wait)
-
-    def _run(self, engine: Engine, on_event: Callable[[Event], None], on_wait: Callable[[], None]) -> None:
-        config, budget = self.config, self.settings.budget
-        study = self.study()
-        _, encoding = _make_sampler(config)
-        baselines = GridSource(self._baselines_study, baseline_runs(config))
-        candidates = CandidateSource(study, config, budget, encoding)
-        spent_before, start = self.seconds_spent(), time.monotonic()
-        note_versions(study)
-
-        def happened(event: Event) -> None:
-            if isinstance(event, Finished | Failed):
-                study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
-            on_event(event)
-
-        left = budget.max_hours * 3600 - spent_before if budget.max_hours else float("inf")
-        try:
-            run_jobs([baselines, candidates], engine, on_event=happened, on_wait=on_wait, max_seconds=left)
-        finally:
-            study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
+            self._search.run(chosen, on_event=on_event, on_wait=on_wait)
 
 
 def search(
@@ -238,7 +343,12 @@ def search(
 def baseline_runs(config: SearchConfig) -> list[Run]:
     """The trainings of a search's baselines, the first seed of each before the second of any."""
     seeds = range(config.seed, config.seed + config.baseline_seeds)
-    return [Run(baseline(name), config.training, seed) for seed in seeds for name in config.baselines]
+    return [
+        Run(baseline(name), training, seed)
+        for seed in seeds
+        for name in config.baselines
+        for training in config.configs
+    ]
 
 
 def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
@@ -256,5 +366,6 @@ def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
         seed=config.seed,
         space=config.space(),
         repeats=config.repeats,
+        surrogate=config.surrogate,
     )
     return sampler, "masks"

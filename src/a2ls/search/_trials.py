@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from a2ls.search._population import Proposal
+from a2ls.search._population import Predict, Proposal
 from a2ls.search._search_space import has_loss, loss_of
 from a2ls.space import Layout, Loss
 from a2ls.studies import Candidate
@@ -155,6 +155,8 @@ class Memory:
     def __init__(self, window: int, layout: Layout) -> None:
         self.known = KnownLosses(layout)
         self.stages: dict[int, list[Proposal]] = {}
+        self.surrogates: dict[int, Predict | None] = {}
+        """What predicts values, fitted at the beginning of a block of candidates; kept in steady mode only."""
         self.holders: dict[int, Holder] = {}
         """By trial id."""
         self.last_told: list[FrozenTrial] = []

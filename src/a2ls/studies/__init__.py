@@ -18,19 +18,25 @@ from a2ls.studies._grid import (
 )
 from a2ls.studies._trial_records import (
     Candidate,
+    FurtherTraining,
     State,
     TrialRecord,
     TrialWriter,
+    further_identity,
     has_record,
     label_of,
     origin_name,
     read_candidate,
+    read_further,
     read_record,
     running_trials,
+    stage_and_environment,
+    waits_for_others,
 )
 
 __all__ = [
     "Candidate",
+    "FurtherTraining",
     "GridSource",
     "Method",
     "Run",
@@ -40,6 +46,7 @@ __all__ = [
     "TrialWriter",
     "baseline",
     "engine_for",
+    "further_identity",
     "has_record",
     "label_of",
     "loss_label",
@@ -51,7 +58,10 @@ __all__ = [
     "open_study",
     "origin_name",
     "read_candidate",
+    "read_further",
     "read_record",
     "running_trials",
+    "stage_and_environment",
     "stored_method",
+    "waits_for_others",
 ]

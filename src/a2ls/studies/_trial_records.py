@@ -21,6 +21,7 @@ State = Literal["running", "finished", "pruned", "failed"]
 _LABEL, _LOSS, _ENV, _SEED, _CURVE, _SECONDS, _REASONS = "label", "loss", "env", "seed", "curve", "seconds", "reasons"
 _VERSION = "version"
 _STAGE, _ORIGIN, _PARENTS, _REPEAT_OF = "stage", "origin", "parents", "repeat_of"
+_CANDIDATE, _INDEX, _WAITS = "candidate", "index", "waits"
 
 # As versions 0.1 and 0.2 wrote them. A pattern is called forward-dynamics, too, which such losses need not have.
 _FORMER_ORIGINS = {"forward-dynamics-prior": "dynamics-prior", "reward-prediction-prior": "reward-prior"}
@@ -71,7 +72,10 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Candidate(TrialRecord):
-    """The record of a search's trial, which also says where its loss comes from."""
+    """The record of a search's trial, which also says where its loss comes from.
+
+    Environment, seed, curve and state are those of its first training. It may get others, as a `FurtherTraining`.
+    """
 
     stage: int
     """Which generation it belongs to, from 1."""
@@ -81,6 +85,16 @@ class Candidate(TrialRecord):
     """Numbers of the candidates it was bred from."""
     repeat_of: int | None
     """The candidate whose result it took over, having the same loss."""
+
+
+@dataclass(frozen=True)
+class FurtherTraining(TrialRecord):
+    """A training of a candidate after its first, in another environment or with another seed."""
+
+    candidate: int
+    """The number of the candidate."""
+    index: int
+    """Which of its trainings it is, from 1; the first is 0."""
 
 
 def marked(text: str, loss: Loss) -> str:
@@ -96,13 +110,31 @@ def read_record(trial: FrozenTrial) -> TrialRecord:
 def read_candidate(trial: FrozenTrial) -> Candidate:
     """The candidate that a trial stands for."""
     attributes = trial.user_attrs
+    fields = _fields(trial)
+    if waits_for_others(trial):
+        fields["state"] = "finished"
     return Candidate(
-        **_fields(trial),
+        **fields,
         stage=attributes[_STAGE],
         origin=origin_name(attributes[_ORIGIN]),
         parents=tuple(attributes[_PARENTS]),
         repeat_of=attributes.get(_REPEAT_OF),
     )
+
+
+def waits_for_others(trial: BaseTrial | FrozenTrial) -> bool:
+    """Whether the first training of a candidate came to its end, so that its value is a matter of others, too."""
+    return _WAITS in trial.user_attrs
+
+
+def read_further(trial: FrozenTrial) -> FurtherTraining:
+    """The further training of a candidate that a trial stands for."""
+    return FurtherTraining(**_fields(trial), candidate=trial.user_attrs[_CANDIDATE], index=trial.user_attrs[_INDEX])
+
+
+def further_identity(trial: BaseTrial | FrozenTrial) -> tuple[int, int]:
+    """Whose further training a trial with a record is, and which of them, without reading the rest of it."""
+    return trial.user_attrs[_CANDIDATE], trial.user_attrs[_INDEX]
 
 
 def origin_name(stored: str) -> str:
@@ -125,6 +157,11 @@ def _label(attributes: Mapping[str, Any]) -> str:
     """Stored only where it is not the text form of the loss."""
     label = attributes.get(_LABEL)
     return attributes[_LOSS] if label is None else label_of(label, attributes[_LOSS])
+
+
+def stage_and_environment(trial: FrozenTrial) -> tuple[int, str]:
+    """The stage of a candidate and where it has its first training, without reading the rest of its record."""
+    return trial.user_attrs[_STAGE], trial.user_attrs[_ENV]
 
 
 def label_of(label: str, loss: str) -> str:
@@ -190,6 +227,8 @@ class TrialWriter:
         stage: int | None = None,
         origin: str | None = None,
         parents: Sequence[int] | None = None,
+        candidate: int | None = None,
+        index: int | None = None,
     ) -> None:
         """Begin the record of a trial, or take it up again.
 
@@ -200,6 +239,8 @@ class TrialWriter:
             stage: As the other two, of a `Candidate`.
             origin: See there.
             parents: See there.
+            candidate: As the other, of a `FurtherTraining`.
+            index: See there.
         """
         self._trials[trial.number] = trial
         self._reported[trial.number] = set(self.frozen(trial.number).intermediate_values)
@@ -213,6 +254,8 @@ class TrialWriter:
             _STAGE: stage,
             _ORIGIN: origin,
             _PARENTS: None if parents is None else list(parents),
+            _CANDIDATE: candidate,
+            _INDEX: index,
             _ENV: training.config.environment.env,  # The last, since it marks a whole record.
         }
         stored = trial.user_attrs
@@ -240,17 +283,35 @@ class TrialWriter:
             self._reported[number].add(point.step)
         return not trial.should_prune()
 
-    def finish(self, number: int, seconds: float, *, pruned: bool) -> None:
-        """The training has ended, or was ended early."""
+    def finish(self, number: int, seconds: float, *, pruned: bool, tell: bool = True) -> bool:
+        """The training has ended, or was ended early.
+
+        Args:
+            number: Of the trial.
+            seconds: Time spent training.
+            pruned: Whether it was ended early.
+            tell: Whether the AULC is what the study is told. Otherwise the trial is open until `tell`.
+
+        Returns:
+            Whether the trial is still open: it came to its end with a finite AULC, and the study was told nothing.
+        """
         aulc = self._curves[number].aulc
         if not math.isfinite(aulc):
             self.fail(number, f"the AULC is {aulc}", seconds)
-            return
+            return False
         self._trials[number].set_user_attr(_SECONDS, seconds)
         if pruned:
             self._tell(number, TrialState.PRUNED, None)
-        else:
+        elif tell:
             self._tell(number, TrialState.COMPLETE, aulc)
+        else:
+            self._trials[number].set_user_attr(_WAITS, True)
+        return not (pruned or tell)
+
+    def tell(self, trial: optuna.Trial, value: float) -> None:
+        """Tell the study the value of a trial whose training has ended."""
+        self._trials.setdefault(trial.number, trial)
+        self._tell(trial.number, TrialState.COMPLETE, value)
 
     def note_failure(self, number: int, reason: str) -> None:
         """Store why a training failed; it may be tried again."""
@@ -284,7 +345,7 @@ class TrialWriter:
     def _tell(self, number: int, state: TrialState, value: float | None) -> None:
         self.study.tell(self._trials[number], value, state=state)
         for kept in (self._trials, self._curves, self._reported):
-            kept.pop(number)
+            kept.pop(number, None)
 
 
 def running_trials(study: optuna.Study) -> list[optuna.Trial]:

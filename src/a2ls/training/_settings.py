@@ -99,8 +99,10 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
             raise BadInput(f"{name} is {value!r}, but must be one of {', '.join(map(repr, get_args(hint)))}")
         return value
     if get_origin(hint) is tuple:
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            raise BadInput(f"{name} is {value!r}, but must be a list of texts")
+        kind = get_args(hint)[0]
+        if not isinstance(value, list | tuple) or not all(isinstance(item, kind) for item in value):
+            what = "texts" if kind is str else "whole numbers"
+            raise BadInput(f"{name} is {value!r}, but must be a list of {what}")
         return tuple(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

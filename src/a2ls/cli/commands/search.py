@@ -21,7 +21,15 @@ from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
 from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import Budget, SearchConfig, SearchFolder, SearchPresetName, search_preset
+from a2ls.search import (
+    Budget,
+    SearchConfig,
+    SearchFolder,
+    SearchPresetName,
+    require_surrogate,
+    search_preset,
+    stage_trainings,
+)
 from a2ls.studies import Candidate
 from a2ls.training import DEFAULT_AGENT, TrainConfig, differences, option_text, preset_for, to_mapping
 
@@ -32,13 +40,14 @@ _NEW_END = ("--workers", "--stages", "--max-trials", "--max-env-steps", "--max-h
 
 @dataclass(frozen=True)
 class Arguments:
-    """Search an auxiliary loss for an environment: train candidates, breed the best, and keep all in a folder.
+    """Search an auxiliary loss for one environment or several: train candidates, breed the best, keep all in a folder.
 
     The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
     minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
     and `paper-image-search` are those for pixels. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
+        a2ls search --env cheetah-run walker-walk reacher-easy --max-hours 3
         a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
         a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
         a2ls search --env cartpole-swingup --pixels --preset quick
@@ -74,7 +83,8 @@ class Arguments:
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
-    defaults, folder = _defaults(arguments)
+    arguments, others = split_environments(arguments)
+    defaults, folder = _defaults(arguments, others)
     chosen = parse(Arguments, "a2ls search", arguments, defaults)
     require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
     _check(chosen)
@@ -82,7 +92,7 @@ def run(arguments: Sequence[str]) -> None:
         chosen.preset, pixels=chosen.settings.training.environment.pixels, allowed=get_args(SearchPresetName)
     )
     if folder is None:
-        path = chosen.out or new_folder(chosen.settings.training.environment.env, name)
+        path = chosen.out or new_folder(*chosen.settings.environments, name)
         folder = SearchFolder.create(path, chosen.settings, chosen.budget, storage=chosen.storage, name=chosen.name)
     else:
         _change(folder, chosen, defaults)
@@ -90,7 +100,17 @@ def run(arguments: Sequence[str]) -> None:
     print_summary(Console(), folder)
 
 
-def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]:
+def split_environments(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The arguments with the first environment after --env, and the others: everywhere else --env has but one."""
+    arguments = list(arguments)
+    if "--env" not in arguments:
+        return arguments, ()
+    start = arguments.index("--env") + 2
+    end = next((i for i in range(start, len(arguments)) if arguments[i].startswith("-")), len(arguments))
+    return [*arguments[:start], *arguments[end:]], tuple(arguments[start:end])
+
+
+def _defaults(arguments: Sequence[str], others: tuple[str, ...]) -> tuple[Arguments, SearchFolder | None]:
     """What the options that stand for many settings say: an old search for all of them, or preset and environment."""
     early = early_options(arguments)
     if early.resume is not None:
@@ -98,7 +118,8 @@ def _defaults(arguments: Sequence[str]) -> tuple[Arguments, SearchFolder | None]
         refuse_settings(early.preset, None, "search", *_NEW_END)
         return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
     name = early.preset_among(get_args(SearchPresetName), _PRESET)
-    return Arguments(search_preset(name, early.env, early.agent)), None
+    config = search_preset(name, early.env, early.agent)
+    return Arguments(replace(config, other_environments=others) if others else config), None
 
 
 def _check(chosen: Arguments) -> None:
@@ -106,11 +127,13 @@ def _check(chosen: Arguments) -> None:
     config, budget = chosen.settings, chosen.budget
     if not config.training.agent.trains_encoder:
         raise BadInput("the agent has no encoder that losses can train, as a search needs it: choose another --encoder")
-    if 0 < budget.max_env_steps < config.training.steps:
-        raise BadInput(
-            f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {config.training.steps} steps"
-        )
-    training.require_trainable(config.training)
+    steps = stage_trainings(config, 1) * max(each.steps for each in config.configs)
+    if 0 < budget.max_env_steps < steps:
+        raise BadInput(f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {steps} steps")
+    for each in config.configs:
+        training.require_trainable(each)
+    if config.surrogate != "none":
+        require_surrogate()
 
 
 def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:
@@ -141,7 +164,7 @@ def search_in_view(folder: SearchFolder, workers: int, *, about: str = "", progr
     progress = SearchProgress(
         config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
     )
-    header = ", ".join(filter(None, (config.training.environment.env, about, f"in {folder.path}")))
+    header = ", ".join(filter(None, (*config.environments, about, f"in {folder.path}")))
     go_on = resume_command("search", folder.path, program)
     with says_how_to_go_on(go_on, progress.summary), SearchView(progress, header) as view:
         folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)

@@ -1,0 +1,141 @@
+"""The losses of a search, best first: by what all of their trainings say, on one scale for all environments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from statistics import fmean
+
+import numpy as np
+
+from a2ls._statistics import Estimate, normalised
+from a2ls.search._config import SearchConfig
+from a2ls.search._estimates import Luck, Score, Spreads, estimate_losses
+from a2ls.space import Loss
+from a2ls.studies import Candidate, FurtherTraining, TrialRecord
+from a2ls.training import plain_baseline
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How AULCs of several environments become one score.
+
+    In a search on one environment the score is the AULC. In one on several it is relative to the plain agent's mean
+    there, which is 1: the AULC divided by it, or one plus the gain over its size where that is negative. Where the
+    plain agent scores 0 there is nothing to divide by, and a score is one plus the AULC itself.
+    """
+
+    plain: Mapping[str, float] | None = None
+    """The mean AULC of the plain agent in each environment; None for a search on one."""
+
+    def score(self, env: str, aulc: float) -> float:
+        """The score of a training."""
+        if self.plain is None:
+            return aulc
+        return 1 + aulc if self.plain[env] == 0 else float(normalised(aulc, self.plain[env]))
+
+    @staticmethod
+    def of(config: SearchConfig, baselines: Iterable[TrialRecord]) -> Scale | None:
+        """The scale of a search; None until the plain agent has been trained in every environment."""
+        if len(config.environments) == 1:
+            return Scale()
+        name = plain_baseline(config.training.algorithm)
+        own = [record for record in baselines if record.label == name and _is_scored(record)]
+        scores = {env: [record.curve.aulc for record in own if record.env == env] for env in config.environments}
+        return Scale({env: fmean(of) for env, of in scores.items()}) if all(scores.values()) else None
+
+
+@dataclass(frozen=True)
+class RankedLoss:
+    """A loss and what is known of it."""
+
+    loss: Loss
+    """In canonical form."""
+    estimate: Estimate
+    """Its quality, with a 95 % interval: an AULC, or one relative to the plain agent's if there are several
+    environments."""
+    score: float
+    """The mean score of its trainings, luck included."""
+    trainings: tuple[TrialRecord, ...]
+    """Those that finished, the first one of its candidates before others."""
+    candidates: tuple[int, ...]
+    """Numbers of the candidates with this loss."""
+    stage: int
+    """Of the first of them."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All losses of a search that have a finished training, best first."""
+
+    losses: tuple[RankedLoss, ...] = ()
+    spreads: Spreads | None = None
+    """How much losses differ, and how much trainings of one; None if nothing tells."""
+
+    def estimate_of(self, candidate: Candidate) -> Estimate | None:
+        """What is known of a candidate's loss; None if it has no finished training."""
+        return self._by_candidate.get(candidate.number)
+
+    @cached_property
+    def _by_candidate(self) -> dict[int, Estimate]:
+        return {number: each.estimate for each in self.losses for number in each.candidates}
+
+
+def rank_losses(
+    config: SearchConfig,
+    candidates: Iterable[Candidate],
+    further: Iterable[FurtherTraining] = (),
+    baselines: Sequence[TrialRecord] = (),
+) -> Ranking:
+    """Rank the losses of a search by their estimates, or by their mean scores if that is how it selects.
+
+    Losses with one canonical form are one. A candidate that took over the result of another adds nothing. Where
+    several environments are searched and the plain agent is not trained in all of them yet, nothing is ranked.
+    """
+    scale = Scale.of(config, baselines)
+    if scale is None:
+        return Ranking()
+    by_number = {candidate.number: candidate for candidate in candidates}
+    forms = {number: each.loss.canonical() for number, each in by_number.items() if each.loss is not None}
+    of_loss: dict[Loss, list[TrialRecord]] = {}
+    numbers: dict[Loss, list[int]] = {}
+    for candidate in by_number.values():
+        if candidate.number in forms and _is_scored(candidate):
+            numbers.setdefault(forms[candidate.number], []).append(candidate.number)
+            if candidate.repeat_of is None:
+                of_loss.setdefault(forms[candidate.number], []).append(candidate)
+    for training in further:
+        form = forms.get(training.candidate)
+        if form in of_loss and _is_scored(training):
+            of_loss[form].append(training)
+    stages = {form: min(by_number[number].stage for number in own) for form, own in numbers.items()}
+    scores = [
+        Score(form, record.env, stages[form], scale.score(record.env, record.curve.aulc))
+        for form, records in of_loss.items()
+        for record in records
+    ]
+    found = estimate_losses(scores, _luck(baselines, scale), shrink=config.selection == "estimate")
+    means = {form: fmean(score.value for score in own) for form, own in groupby(scores, key=lambda score: score.loss)}
+    ranked = [
+        RankedLoss(form, found.losses[form], means[form], tuple(records), tuple(numbers[form]), stages[form])
+        for form, records in of_loss.items()
+    ]
+    ranked.sort(key=lambda each: (-each.estimate.value, each.candidates[0]))
+    return Ranking(tuple(ranked), found.spreads)
+
+
+def _is_scored(record: TrialRecord) -> bool:
+    return record.state == "finished" and math.isfinite(record.curve.aulc)
+
+
+def _luck(baselines: Sequence[TrialRecord], scale: Scale) -> Luck:
+    """What the seeds of the baselines say of the spread between seeds."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for record in baselines:
+        if _is_scored(record):
+            groups.setdefault((record.label, record.env), []).append(scale.score(record.env, record.curve.aulc))
+    squares = sum(float(np.var(scores) * len(scores)) for scores in groups.values())
+    return Luck(squares, sum(len(scores) - 1 for scores in groups.values()))
