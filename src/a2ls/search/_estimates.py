@@ -5,11 +5,11 @@ A score is taken to be
     score = environment + stage + loss + luck,    loss ~ N(0, between^2),  luck ~ N(0, within^2)
 
 where environment and stage are fixed effects: tasks differ, and later stages have better losses. The two spreads are
-fitted to the scores themselves by restricted maximum likelihood, with a weak prior that losses do differ. What is then known of a loss is the mean and the
-standard deviation of its quality given all scores. Of a loss with few trainings that is near the mean of its stage, so
-that the highest of many lucky scores is not taken for the best loss: there is no winner's curse left to correct, as
-long as the model holds. That some losses got more trainings than others because of their scores does no harm, since
-those scores are among the data.
+fitted to the scores themselves by restricted maximum likelihood, with a weak prior that losses do differ. What is then
+known of a loss is the mean and the standard deviation of its quality given all scores. Of a loss with few trainings
+that is near the mean of its stage, so that the highest of many lucky scores is not taken for the best loss: there is no
+winner's curse left to correct, as long as the model holds. That some losses got more trainings than others because of
+their scores does no harm, since those scores are among the data.
 """
 
 from __future__ import annotations
@@ -64,44 +64,40 @@ class Estimates(Generic[L]):
     """What is known of all losses."""
 
     losses: dict[L, Estimate]
-    """With 95 % intervals; without, where nothing tells luck from quality."""
+    """With 95 % intervals; where nothing tells luck from quality, the means without any."""
+    means: dict[L, float]
+    """The mean score of each loss, luck included, as if all had been trained in all environments."""
     spreads: Spreads | None
     """None where no loss was trained twice, and nothing else is known of luck either."""
 
 
-def estimate_losses(scores: Sequence[Score[L]], luck: Luck | None = None, *, shrink: bool = True) -> Estimates[L]:
+def estimate_losses(scores: Sequence[Score[L]], luck: Luck | None = None) -> Estimates[L]:
     """The quality of every loss: what it scores on average over the environments, with any seed.
 
     Args:
         scores: All trainings, in any order.
         luck: What else is known of the spread between seeds; used only if no loss was trained twice.
-        shrink: Whether the mean of few scores is drawn to that of the stage. Otherwise it is the mean itself, but for
-            the difference between environments.
     """
     if not scores:
-        return Estimates({}, None)
+        return Estimates({}, {}, None)
     losses = list(dict.fromkeys(score.loss for score in scores))
     place = {loss: i for i, loss in enumerate(losses)}
-    design = _Design(scores, [place[score.loss] for score in scores], with_stages=shrink)
+    groups = [place[score.loss] for score in scores]
+    found = _Design(scores, groups, with_stages=False).means()
+    means = {loss: float(found[i]) for loss, i in place.items()}
+    design = _Design(scores, groups, with_stages=True)
     if luck is None or design.repeats:
         luck = Luck()
     ratio = design.fitted_ratio(luck)
-    spreads = None
-    if ratio is not None:
-        within = design.within(ratio, luck)
-        spreads = Spreads(between=float(within * np.sqrt(ratio)), within=float(within))
-    if shrink and spreads is not None:
-        assert ratio is not None
-        means, deviations = design.posterior(ratio, spreads.within)
-    else:
-        means = design.means()
-        deviations = np.full_like(means, np.nan) if spreads is None else spreads.within / np.sqrt(design.counts)
-    return Estimates({loss: _estimate(means[i], deviations[i]) for loss, i in place.items()}, spreads)
+    if ratio is None:
+        return Estimates({loss: Estimate(mean, None) for loss, mean in means.items()}, means, None)
+    within = design.within(ratio, luck)
+    expected, deviations = design.posterior(ratio, within)
+    estimates = {loss: _estimate(expected[i], deviations[i]) for loss, i in place.items()}
+    return Estimates(estimates, means, Spreads(between=float(within * np.sqrt(ratio)), within=within))
 
 
 def _estimate(mean: float, deviation: float) -> Estimate:
-    if np.isnan(deviation):
-        return Estimate(float(mean), None)
     width = _DEVIATIONS * deviation
     return Estimate(float(mean), Interval(float(mean - width), float(mean + width)))
 

@@ -143,7 +143,7 @@ class Race:
 
     def _values(self) -> dict[int, float]:
         """What each candidate is worth by now."""
-        return {number: each.estimate.value for each in self._rank().losses for number in each.candidates}
+        return {number: each.value for number, each in self._rank().by_candidate.items()}
 
     def _is_over(self, stage: int, race: _Stage) -> bool:
         size = self._config.population_size

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from statistics import fmean
 
 import numpy as np
@@ -58,7 +57,9 @@ class RankedLoss:
     """Its quality, with a 95 % interval: an AULC, or one relative to the plain agent's if there are several
     environments."""
     score: float
-    """The mean score of its trainings, luck included."""
+    """The mean score of its trainings, luck included, without the difference between environments."""
+    value: float
+    """By what it is ranked: the estimate or the score, as the search selects."""
     trainings: tuple[TrialRecord, ...]
     """Those that finished, the first one of its candidates before others."""
     candidates: tuple[int, ...]
@@ -75,13 +76,10 @@ class Ranking:
     spreads: Spreads | None = None
     """How much losses differ, and how much trainings of one; None if nothing tells."""
 
-    def estimate_of(self, candidate: Candidate) -> Estimate | None:
-        """What is known of a candidate's loss; None if it has no finished training."""
-        return self._by_candidate.get(candidate.number)
-
     @cached_property
-    def _by_candidate(self) -> dict[int, Estimate]:
-        return {number: each.estimate for each in self.losses for number in each.candidates}
+    def by_candidate(self) -> dict[int, RankedLoss]:
+        """The losses by the numbers of all candidates that have them and a finished training."""
+        return {number: each for each in self.losses for number in each.candidates}
 
 
 def rank_losses(
@@ -117,13 +115,13 @@ def rank_losses(
         for form, records in of_loss.items()
         for record in records
     ]
-    found = estimate_losses(scores, _luck(baselines, scale), shrink=config.selection == "estimate")
-    means = {form: fmean(score.value for score in own) for form, own in groupby(scores, key=lambda score: score.loss)}
-    ranked = [
-        RankedLoss(form, found.losses[form], means[form], tuple(records), tuple(numbers[form]), stages[form])
-        for form, records in of_loss.items()
-    ]
-    ranked.sort(key=lambda each: (-each.estimate.value, each.candidates[0]))
+    found = estimate_losses(scores, _luck(baselines, scale))
+    ranked = []
+    for form, records in of_loss.items():
+        estimate, score = found.losses[form], found.means[form]
+        value = estimate.value if config.selection == "estimate" else score
+        ranked.append(RankedLoss(form, estimate, score, value, tuple(records), tuple(numbers[form]), stages[form]))
+    ranked.sort(key=lambda each: (-each.value, each.candidates[0]))
     return Ranking(tuple(ranked), found.spreads)
 
 
