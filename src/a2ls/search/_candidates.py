@@ -14,7 +14,7 @@ from a2ls.search._race import Race, stage_trainings
 from a2ls.search._ranking import Ranking
 from a2ls.search._search_space import Encoding, suggest_loss
 from a2ls.space import Loss
-from a2ls.studies import TrialWriter, has_record, read_candidate, running_trials, waits_for_others
+from a2ls.studies import Candidate, TrialWriter, has_record, read_candidate, running_trials, waits_for_others
 from a2ls.training import CurvePoint, TrainJob
 
 # What Optuna's own samplers propose has no other history.
@@ -51,15 +51,21 @@ class CandidateSource:
         self._encoding = encoding
         self._writer = TrialWriter(study)
         self._waits = config.sampler == "a2ls" and config.mode == "generational"
-        self._to_resume = running_trials(study)
+        running = running_trials(study)
+        self._to_resume = [trial for trial in running if not waits_for_others(trial)]
         trials = study.get_trials(deepcopy=False)
         self._asked = sum(_counts(trial) for trial in trials)
-        self._ended = self._asked - len(self._to_resume)
+        self._ended = self._asked - len(running)
         self._stopped: set[int] = set()
         self._waiting_for: dict[int, int] = {}
         for trial in trials:
             if trial.state.is_finished() and has_record(trial):
                 self.race.count(read_candidate(trial).stage)
+        for waiting in running:
+            if waits_for_others(waiting):
+                record = read_candidate(self._frozen(waiting))
+                self.race.enter(record.stage, waiting, self._training_of(record))
+                self.race.first_ended(waiting.number, scored=True)
 
     @property
     def limit(self) -> int:
@@ -104,8 +110,7 @@ class CandidateSource:
         training, stage = self._first_training(loss, index, proposal.occurrence), index // config.population_size + 1
         if has_record(trial):
             record = read_candidate(self._frozen(trial))
-            training = TrainJob(config.configs[config.environments.index(record.env)], loss, record.seed)
-            stage = record.stage
+            training, stage = self._training_of(record), record.stage
         self._writer.open(trial, training, stage=stage, origin=proposal.origin, parents=proposal.parents)
         if proposal.repeat_of is not None and config.repeats == "redraw":
             self.race.count(stage)
@@ -114,11 +119,12 @@ class CandidateSource:
             return None
         if config.is_raced:
             self.race.enter(stage, trial, training)
-        if waits_for_others(trial):
-            self.race.first_ended(trial.number, scored=True)
-            self.race.advance()
-            return None
         return Job(self._writer.key(trial.number), training, str(loss))
+
+    def _training_of(self, record: Candidate) -> TrainJob:
+        """The first training of a candidate that has been begun."""
+        config = self._config
+        return TrainJob(config.configs[config.environments.index(record.env)], record.loss, record.seed)
 
     def _first_training(self, loss: Loss, index: int, occurrence: int) -> TrainJob:
         """The first training of a new candidate; those of a stage take turns in the environments."""

@@ -148,6 +148,7 @@ class Search:
         baselines = GridSource(self._baselines_study, baseline_runs(config))
         candidates = CandidateSource(study, config, self.budget, self._encoding, self.ranking)
         further = FurtherSource(self._further_study, candidates.race)
+        candidates.race.advance()
         spent_before, start = self.seconds_spent(), time.monotonic()
         note_versions(study)
 

@@ -281,7 +281,9 @@ class TrialWriter:
         if point.step not in self._reported[number]:
             trial.report(point.score, point.step)
             self._reported[number].add(point.step)
-        return not trial.should_prune()
+        # A training that went on after this point before it was interrupted does so again: the pruner would look at the
+        # last point of all.
+        return point.step < max(self._reported[number]) or not trial.should_prune()
 
     def finish(self, number: int, seconds: float, *, pruned: bool, tell: bool = True) -> bool:
         """The training has ended, or was ended early.
