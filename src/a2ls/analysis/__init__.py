@@ -4,13 +4,16 @@
 
 >>> dataset = read_dataset(Path("runs/my-search"))
 >>> stage_statistics(dataset.candidates)
+
+`recorded_trainings` gives those that come with the package (docs/data.md).
 """
 
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
 from a2ls.analysis._dashboard import make_dashboard
-from a2ls.analysis._dataset import Dataset, Exported, export, read_dataset, read_datasets, read_export, read_study
+from a2ls.analysis._dataset import Dataset, read_dataset, read_datasets, read_export, read_study
+from a2ls.analysis._export import Exported, export
 from a2ls.analysis._leaderboard import (
     STATE_ORDER,
     TOP,
@@ -50,6 +53,7 @@ from a2ls.analysis.compare._output import COMPARISON_COLUMNS, comparison_mapping
 from a2ls.analysis.compare._verdict import ComparisonVerdict
 
 if TYPE_CHECKING:
+    from a2ls.analysis._recorded import recorded_trainings
     from a2ls.analysis.landscape._landscape import (
         SHARPNESS_DISTANCE,
         Landscape,
@@ -69,6 +73,7 @@ else:
     __getattr__ = imported_when_used(
         __name__,
         {
+            "a2ls.analysis._recorded": ("recorded_trainings",),
             "a2ls.analysis.landscape._landscape": (
                 "Landscape",
                 "LandscapeSettings",
@@ -147,6 +152,7 @@ __all__ = [
     "read_export",
     "read_patterns",
     "read_study",
+    "recorded_trainings",
     "stage_statistics",
     "stages_table",
     "summary_words",

@@ -1,137 +1,23 @@
-"""What an analysis reads: the trainings of one search or benchmark, from its folder or from an export."""
+"""What an analysis reads: the trainings of searches and benchmarks, from their folders or from exports."""
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from a2ls._errors import BadInput
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.search import SearchConfig, SearchFolder
-from a2ls.space import PATTERNS, Loss, Operator, contains, names_of
+from a2ls.space import Loss, Operator
 from a2ls.studies import Candidate, StudyFolder, TrialRecord, label_of, origin_name
-from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping, write_whole
+from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping
 
-_NAME = "candidates"
-
-_COLUMNS = {
-    "kind": "text",
-    **dict.fromkeys(["number", "stage"], "whole"),
-    "origin": "text",
-    "parents": "wholes",
-    "repeat_of": "whole",
-    **dict.fromkeys(["label", "loss", "canonical"], "text"),
-    "horizon": "whole",
-    "operator": "text",
-    **dict.fromkeys(["negatives", "predictor"], "truth"),
-    **dict.fromkeys(["source_bits", "target_bits"], "text"),
-    **{name.replace("-", "_"): "truth" for name in PATTERNS},
-    "degenerate": "truth",
-    "names": "texts",
-    "env": "text",
-    "seed": "whole",
-    **dict.fromkeys(["version", "state"], "text"),
-    **dict.fromkeys(["score", "last_score", "seconds"], "number"),
-    "reasons": "texts",
-    "curve_steps": "wholes",
-    "curve_scores": "numbers",
-    "curve_returns": "lists of numbers",
-}
-
-
-class Exported(NamedTuple):
-    """What was written."""
-
-    parquet: Path
-    csv: Path
-    candidates: int
-    baselines: int
-
-
-def export(path: Path, out: Path | None = None) -> Exported:
-    """Write all trainings of the search or benchmark in a folder as candidates.parquet and candidates.csv.
-
-    Args:
-        path: The folder.
-        out: Where to; by default the folder `export` in it.
-
-    Raises:
-        BadInput: If the folder holds neither, or pyarrow is missing.
-    """
-    records, settings = read_study(path)
-    table = [to_values(record) for record in records]
-    out = path / "export" if out is None else out
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{out} is a file, but must be a folder")
-    out.mkdir(parents=True, exist_ok=True)
-    exported = Exported(
-        out / f"{_NAME}.parquet",
-        out / f"{_NAME}.csv",
-        candidates=sum(each["kind"] == "candidate" for each in table),
-        baselines=sum(each["kind"] == "baseline" for each in table),
-    )
-    write_whole(exported.parquet, lambda file: _write_parquet(file, table, settings))
-    write_whole(exported.csv, lambda file: _write_csv(file, table))
-    return exported
-
-
-def to_values(record: TrialRecord) -> dict[str, Any]:
-    """A training as plain values, in the order of the columns."""
-    points = record.curve.points
-    return {
-        "kind": "baseline" if record.is_baseline else "candidate",
-        "number": record.number,
-        **_descent(record),
-        "label": record.label,
-        **_loss_fields(record.loss),
-        "env": record.env,
-        "seed": record.seed,
-        "version": record.version,
-        "state": record.state,
-        "score": record.score,
-        "last_score": points[-1].score if points else None,
-        "seconds": record.seconds,
-        "reasons": list(record.reasons),
-        "curve_steps": [point.step for point in points],
-        "curve_scores": [point.score for point in points],
-        "curve_returns": [list(point.returns) for point in points],
-    }
-
-
-def _descent(record: TrialRecord) -> dict[str, Any]:
-    if not isinstance(record, Candidate):
-        return {"stage": None, "origin": None, "parents": [], "repeat_of": None}
-    return {
-        "stage": record.stage,
-        "origin": record.origin,
-        "parents": list(record.parents),
-        "repeat_of": record.repeat_of,
-    }
-
-
-def _loss_fields(loss: Loss | None) -> dict[str, Any]:
-    source_bits, target_bits = (None, None) if loss is None else loss.to_bits()
-    return {
-        "loss": None if loss is None else str(loss),
-        "canonical": None if loss is None else str(loss.canonical()),
-        "horizon": None if loss is None else loss.horizon,
-        "operator": None if loss is None else loss.operator.similarity,
-        "negatives": None if loss is None else loss.operator.negatives,
-        "predictor": None if loss is None else loss.predictor,
-        "source_bits": source_bits,
-        "target_bits": target_bits,
-        **{
-            name.replace("-", "_"): None if loss is None else contains(loss, pattern)
-            for name, pattern in PATTERNS.items()
-        },
-        "degenerate": None if loss is None else loss.is_degenerate,
-        "names": [] if loss is None else list(names_of(loss)),
-    }
+EXPORT_NAME = "candidates.parquet"
+COLLECTION = "collection"
+_NOT_OF_THE_CONFIG = ("kind", "name", "budget", "seconds_spent", "versions")
 
 
 def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
@@ -158,51 +44,20 @@ def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     return records, settings
 
 
-def _write_parquet(path: Path, table: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
-    try:
-        import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
-        import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInput("an export needs pyarrow, which cannot be imported: pip install pyarrow") from error
-    types = {
-        "text": pyarrow.string(),
-        "whole": pyarrow.int64(),
-        "number": pyarrow.float64(),
-        "truth": pyarrow.bool_(),
-        "texts": pyarrow.list_(pyarrow.string()),
-        "wholes": pyarrow.list_(pyarrow.int64()),
-        "numbers": pyarrow.list_(pyarrow.float64()),
-        "lists of numbers": pyarrow.list_(pyarrow.list_(pyarrow.float64())),
-    }
-    metadata = {"a2ls_version": version("a2ls"), "a2ls_settings": json.dumps(settings)}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in _COLUMNS.items()], metadata=metadata)
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(table), schema=schema), path)
-
-
-def _write_csv(path: Path, table: Sequence[Mapping[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for each in table:
-            writer.writerow([_csv_value(name, each[name]) for name in _COLUMNS])
-
-
-def _csv_value(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, list):
-        return str(value)
-    if name == "reasons":
-        return "; ".join(value)
-    if _COLUMNS[name] == "lists of numbers":
-        return "; ".join(" ".join(map(str, items)) for items in value)
-    return " ".join(map(str, value))
-
-
 def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
     """The trainings in a Parquet file, in their order, and the settings that it carries.
+
+    Those of a file with several studies are `studies`, by name, and its `kind` is `collection`.
+
+    Raises:
+        BadInput: If the file cannot be read, or is not one that `export` wrote.
+    """
+    rows, settings = read_rows(path)
+    return [to_record(row) for row in rows], settings
+
+
+def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """As `read_export`, with the values of every column.
 
     Raises:
         BadInput: If the file cannot be read, or is not one that `export` wrote.
@@ -219,10 +74,10 @@ def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
     metadata = table.schema.metadata or {}
     if b"a2ls_settings" not in metadata:
         raise BadInput(f"{path} was not written by `a2ls export`: it has no settings in its metadata")
-    return [_record(values) for values in table.to_pylist()], json.loads(metadata[b"a2ls_settings"])
+    return table.to_pylist(), json.loads(metadata[b"a2ls_settings"])
 
 
-def _loss(values: dict[str, Any]) -> Loss | None:
+def _loss(values: Mapping[str, Any]) -> Loss | None:
     if values["source_bits"] is None:
         return None
     operator = Operator(values["operator"], values["negatives"])
@@ -231,7 +86,8 @@ def _loss(values: dict[str, Any]) -> Loss | None:
     return Loss.from_bits(values["source_bits"], values["target_bits"], operator, predictor=predictor)
 
 
-def _record(values: dict[str, Any]) -> TrialRecord:
+def to_record(values: Mapping[str, Any]) -> TrialRecord:
+    """The training that a row of an export is of."""
     points = zip(values["curve_steps"], values["curve_returns"], strict=True)
     fields = {
         "number": values["number"],
@@ -254,10 +110,6 @@ def _record(values: dict[str, Any]) -> TrialRecord:
         parents=tuple(values["parents"]),
         repeat_of=values["repeat_of"],
     )
-
-
-EXPORT_NAME = "candidates.parquet"
-_NOT_OF_THE_CONFIG = ("kind", "name", "budget", "seconds_spent", "versions")
 
 
 @dataclass(frozen=True)
@@ -333,20 +185,37 @@ def read_dataset(path: Path) -> Dataset:
         path: The folder, a Parquet file, or a folder with candidates.parquet in it. A search may still be running.
 
     Raises:
-        BadInput: If there is none of them.
+        BadInput: If there is none of them, or an export of several folders.
+    """
+    datasets = read_studies(path)
+    if len(datasets) > 1:
+        names = ", ".join(dataset.name for dataset in datasets)
+        raise BadInput(f"{path} holds {len(datasets)} searches and benchmarks, but must hold one: {names}")
+    return datasets[0]
+
+
+def read_studies(path: Path) -> list[Dataset]:
+    """As `read_dataset`; all of them where an export is of several folders.
+
+    Raises:
+        BadInput: If there is nothing to read.
     """
     file = path / EXPORT_NAME if path.is_dir() else path
     if StudyFolder(path).config.exists():
         records, settings = read_study(path)
-        name = path.resolve().name
-    elif file.is_file():
-        records, settings = read_export(file)
-        name = settings.get("name") or file.resolve().parent.name
-    else:
+        return [Dataset(path.resolve().name, path, settings["kind"], tuple(records), settings)]
+    if not file.is_file():
         raise BadInput(
             f"{path} holds nothing to analyse: neither a search or a benchmark, nor the {EXPORT_NAME} of an export"
         )
-    return Dataset(name, path, settings["kind"], tuple(records), settings)
+    rows, settings = read_rows(file)
+    if settings["kind"] != COLLECTION:
+        name = settings.get("name") or file.resolve().parent.name
+        return [Dataset(name, path, settings["kind"], tuple(map(to_record, rows)), settings)]
+    own: dict[str, list[TrialRecord]] = {name: [] for name in settings["studies"]}
+    for row in rows:
+        own[row["study"]].append(to_record(row))
+    return [Dataset(name, path, study["kind"], tuple(own[name]), study) for name, study in settings["studies"].items()]
 
 
 def read_datasets(paths: Sequence[Path]) -> list[Dataset]:
@@ -357,9 +226,15 @@ def read_datasets(paths: Sequence[Path]) -> list[Dataset]:
     """
     if not paths:
         raise BadInput("there is nothing to analyse: give a folder of a search or a benchmark, or an exported file")
-    datasets: list[Dataset] = []
-    for path in paths:
-        dataset = read_dataset(path)
-        same = sum(other.name.partition(" #")[0] == dataset.name for other in datasets)
-        datasets.append(replace(dataset, name=f"{dataset.name} #{same + 1}") if same else dataset)
-    return datasets
+    datasets = [dataset for path in paths for dataset in read_studies(path)]
+    names = numbered(dataset.name for dataset in datasets)
+    return [replace(dataset, name=name) for dataset, name in zip(datasets, names, strict=True)]
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """The names, with numbers behind those that are there already: `mine`, `mine #2`."""
+    found: list[str] = []
+    for name in names:
+        same = sum(other.partition(" #")[0] == name for other in found)
+        found.append(f"{name} #{same + 1}" if same else name)
+    return found

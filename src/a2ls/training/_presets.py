@@ -31,6 +31,8 @@ _DIFFICULT = frozenset(
     {"quadruped-run", "hopper-hop", "pendulum-swingup", "humanoid-stand", "humanoid-walk", "humanoid-run"}
 )
 _IMAGE_SUFFIX = "-image"
+# Settings that change no result but for rounding.
+_WITHOUT_EFFECT = ("device", "compiled")
 _FAST_IMAGE_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 2_000
 
 Settings = dict[str, Any]
@@ -163,6 +165,28 @@ def _nearest_preset(config: TrainConfig) -> str:
         return len([*differences(own, to_mapping(preset(name, env, config.algorithm)))])  # type: ignore[arg-type]
 
     return min(_PRESETS, key=distance)
+
+
+def known_preset(config: TrainConfig) -> str:
+    """The preset that a configuration comes from; if it does not say so, the one that it equals; else empty."""
+    return config.preset or next((name for name in _PRESETS if not own_settings(config, name)), "")
+
+
+def own_settings(config: TrainConfig, name: str, variant: str | None = None) -> dict[str, Any]:
+    """What a configuration has otherwise than a preset, for its environment and agent.
+
+    Where and how fast networks are computed does not count.
+
+    Args:
+        config: The configuration.
+        name: The preset.
+        variant: A baseline, whose settings are not taken for the configuration's own.
+    """
+    expected = preset(name, config.environment.env, config.algorithm)  # type: ignore[arg-type]
+    if variant is not None:
+        expected = with_baseline(expected, variant)
+    found = differences(to_mapping(config), to_mapping(expected))
+    return {setting: value for setting, value, _ in found if setting not in _WITHOUT_EFFECT}
 
 
 def preset_for(name: str, *, pixels: bool, allowed: tuple[str, ...] = get_args(PresetName)) -> str:

@@ -1,0 +1,325 @@
+"""Trainings as tables for other tools: those of one search or benchmark, or of several in one file.
+
+Every row stands alone: it has the loss with its parts, where it was trained, all settings and the whole curve.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from a2ls._errors import BadInput
+from a2ls.analysis._dataset import COLLECTION, EXPORT_NAME, Dataset, numbered, read_studies
+from a2ls.space import PATTERNS, Loss, contains, names_of
+from a2ls.studies import Candidate, Method, TrialRecord
+from a2ls.training import (
+    TrainConfig,
+    in_environment,
+    is_baseline,
+    known_preset,
+    own_settings,
+    settings_text,
+    split_method,
+    to_mapping,
+    with_mapping,
+    write_whole,
+)
+
+_FOLDER = "export"
+
+COLUMNS = {
+    **dict.fromkeys(["study", "kind"], "text"),
+    **dict.fromkeys(["number", "stage"], "whole"),
+    "origin": "text",
+    "parents": "wholes",
+    "repeat_of": "whole",
+    **dict.fromkeys(["label", "loss", "canonical"], "text"),
+    "horizon": "whole",
+    "operator": "text",
+    **dict.fromkeys(["negatives", "predictor"], "truth"),
+    **dict.fromkeys(["source_bits", "target_bits"], "text"),
+    **{name.replace("-", "_"): "truth" for name in PATTERNS},
+    "degenerate": "truth",
+    "names": "texts",
+    "env": "text",
+    "seed": "whole",
+    **dict.fromkeys(["preset", "own_settings", "settings", "version", "state"], "text"),
+    **dict.fromkeys(["score", "last_score", "seconds"], "number"),
+    "reasons": "texts",
+    "curve_steps": "wholes",
+    "curve_scores": "numbers",
+    "curve_returns": "lists of numbers",
+}
+"""All columns, and what each holds."""
+
+_NOT_IN_CSV = ("settings",)
+"""A thousand characters in each line, for a table that people look at."""
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    parquet: Path
+    csv: Path
+    candidates: int
+    baselines: int
+    studies: int
+    """How many searches and benchmarks they are of."""
+    left_out: int
+    """How many trainings were in a folder before as well."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The trainings of one or several searches and benchmarks, each once."""
+
+    rows: tuple[Mapping[str, Any], ...]
+    """One for each training: the value of every column by its name."""
+    studies: Mapping[str, Mapping[str, Any]]
+    """The settings of every search and benchmark, by the name that `study` of its rows has."""
+    left_out: int
+    """How many trainings were in a study before as well."""
+
+
+def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
+    """Write all trainings of searches and benchmarks as candidates.parquet and candidates.csv.
+
+    Args:
+        path: The folder of a search or a benchmark, or an export; or several of them, whose trainings are merged.
+        out: Where to; by default the folder `export` in the one that is given.
+
+    Raises:
+        BadInput: If a folder holds none of them, pyarrow is missing, or several are given without `out`.
+    """
+    paths = [path] if isinstance(path, Path) else list(path)
+    if out is None:
+        if len(paths) != 1:
+            raise BadInput(f"there are {len(paths)} folders to export, so say where to write with --out")
+        out = (paths[0] if paths[0].is_dir() else paths[0].parent) / _FOLDER
+    collection = collect(paths)
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out} is a file, but must be a folder")
+    out.mkdir(parents=True, exist_ok=True)
+    kinds = [row["kind"] for row in collection.rows]
+    exported = Exported(
+        out / EXPORT_NAME,
+        (out / EXPORT_NAME).with_suffix(".csv"),
+        candidates=kinds.count("candidate"),
+        baselines=kinds.count("baseline"),
+        studies=len(collection.studies),
+        left_out=collection.left_out,
+    )
+    write_collection(collection, exported.parquet)
+    write_whole(exported.csv, lambda file: _write_csv(file, collection.rows))
+    return exported
+
+
+def collect(paths: Sequence[Path]) -> Collection:
+    """Read folders of searches and benchmarks, and exports, as one table.
+
+    A training that a study before has as well is left out. It is the same if all that decides it is the same, which is
+    the loss in canonical form, the environment, the seed and the settings, and if it came as far with the same returns.
+    The trainings of one study are never taken for each other: a candidate may have taken over the result of another.
+
+    Args:
+        paths: Where they are. A study is called by the name of its folder; where that lies in another folder that is
+            given, by the way there from it: `mine`, `mine/validation`. Those in a merged export keep their names.
+
+    Raises:
+        BadInput: If one of them holds nothing, or has settings that are unknown.
+    """
+    studies = _named_studies(paths)
+    known: set[Hashable] = set()
+    rows: list[Mapping[str, Any]] = []
+    left_out = 0
+    for study in studies:
+        own = _rows(study)
+        identities = [_identity(row) for row in own]
+        new = [row for row, identity in zip(own, identities, strict=True) if identity not in known]
+        left_out += len(own) - len(new)
+        rows += new
+        known.update(identities)
+    return Collection(tuple(rows), {study.name: study.settings for study in studies}, left_out)
+
+
+def _named_studies(paths: Sequence[Path]) -> list[Dataset]:
+    folders = [_home(path) for path in paths]
+    studies: list[Dataset] = []
+    for path, folder in zip(paths, folders, strict=True):
+        found = read_studies(path)
+        # The name in a storage, which an export has as well, need not tell anybody what the folder was for.
+        studies += [replace(found[0], name=_name(folder, folders))] if len(found) == 1 else found
+    names = numbered(study.name for study in studies)
+    return [replace(study, name=name) for study, name in zip(studies, names, strict=True)]
+
+
+def _home(path: Path) -> Path:
+    """The folder that a study is called by."""
+    path = path.resolve()
+    if not path.is_dir():
+        path = path.parent if path.name == EXPORT_NAME else path.with_suffix("")
+    return path.parent if path.name == _FOLDER else path
+
+
+def _name(folder: Path, folders: Iterable[Path]) -> str:
+    """Never more of the path than what was given: files are passed on, and paths are of one machine alone."""
+    above = next((each for each in folder.parents if each in folders), None)
+    return folder.name if above is None else f"{_name(above, folders)}/{folder.relative_to(above).as_posix()}"
+
+
+def _identity(row: Mapping[str, Any]) -> Hashable:
+    returns = tuple(map(tuple, row["curve_returns"]))
+    decisive = ("canonical", "env", "seed", "settings", "state")
+    return *(row[name] for name in decisive), tuple(row["curve_steps"]), returns
+
+
+def _rows(study: Dataset) -> list[dict[str, Any]]:
+    training = study.settings["training"]
+    configs: dict[str, TrainConfig] = {}
+    try:
+        for each in [training] if study.kind == "search" else training.values():
+            config = with_mapping(TrainConfig(), each)
+            configs[config.environment.env] = replace(config, preset=known_preset(config))
+    except BadInput as error:
+        raise BadInput(f"{study.path}: {error}") from error
+    # Most trainings of a study have the same settings, and to find what is special in them takes a while.
+    known: dict[tuple[str, str, str], dict[str, str | None]] = {}
+    rows = []
+    for record in study.records:
+        name, own = split_method(record.label)
+        variant = name if is_baseline(name) and not isinstance(record, Candidate) else ""
+        key = variant, own, record.env
+        if key not in known:
+            if record.env not in configs:  # A candidate of a search, which has settings for one environment.
+                configs[record.env] = in_environment(next(iter(configs.values())), record.env)
+            known[key] = _settings_fields(configs[record.env], variant, own)
+        rows.append(_values(study.name, record, known[key]))
+    return rows
+
+
+def _settings_fields(config: TrainConfig, variant: str, own: str) -> dict[str, str | None]:
+    """What a training of a method has been trained with: a baseline or a loss, and settings of its own."""
+    config = Method(variant, None).with_settings(own, config.algorithm).job(config, 0).config
+    changed = own_settings(config, config.preset, variant or None) if config.preset else None
+    return {
+        "preset": config.preset or None,
+        "own_settings": None if changed is None else settings_text(changed),
+        "settings": json.dumps(to_mapping(config)),
+    }
+
+
+def _values(study: str, record: TrialRecord, settings: Mapping[str, str | None]) -> dict[str, Any]:
+    """A training as plain values, in the order of the columns."""
+    points = record.curve.points
+    return {
+        "study": study,
+        "kind": "baseline" if record.is_baseline else "candidate",
+        "number": record.number,
+        **_descent(record),
+        "label": record.label,
+        **_loss_fields(record.loss),
+        "env": record.env,
+        "seed": record.seed,
+        **settings,
+        "version": record.version,
+        "state": record.state,
+        "score": record.score,
+        "last_score": points[-1].score if points else None,
+        "seconds": record.seconds,
+        "reasons": list(record.reasons),
+        "curve_steps": [point.step for point in points],
+        "curve_scores": [point.score for point in points],
+        "curve_returns": [list(point.returns) for point in points],
+    }
+
+
+def _descent(record: TrialRecord) -> dict[str, Any]:
+    if not isinstance(record, Candidate):
+        return {"stage": None, "origin": None, "parents": [], "repeat_of": None}
+    return {
+        "stage": record.stage,
+        "origin": record.origin,
+        "parents": list(record.parents),
+        "repeat_of": record.repeat_of,
+    }
+
+
+def _loss_fields(loss: Loss | None) -> dict[str, Any]:
+    source_bits, target_bits = (None, None) if loss is None else loss.to_bits()
+    return {
+        "loss": None if loss is None else str(loss),
+        "canonical": None if loss is None else str(loss.canonical()),
+        "horizon": None if loss is None else loss.horizon,
+        "operator": None if loss is None else loss.operator.similarity,
+        "negatives": None if loss is None else loss.operator.negatives,
+        "predictor": None if loss is None else loss.predictor,
+        "source_bits": source_bits,
+        "target_bits": target_bits,
+        **{
+            name.replace("-", "_"): None if loss is None else contains(loss, pattern)
+            for name, pattern in PATTERNS.items()
+        },
+        "degenerate": None if loss is None else loss.is_degenerate,
+        "names": [] if loss is None else list(names_of(loss)),
+    }
+
+
+def write_collection(collection: Collection, path: Path) -> None:
+    """Write it as a Parquet file, which carries the settings of its studies as well.
+
+    Raises:
+        BadInput: If pyarrow is missing.
+    """
+    studies = collection.studies
+    # Of a single one as ever, which older programs read.
+    settings = next(iter(studies.values())) if len(studies) == 1 else {"kind": COLLECTION, "studies": studies}
+    write_whole(path, lambda file: _write_parquet(file, collection.rows, settings))
+
+
+def _write_parquet(path: Path, table: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+    try:
+        import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
+        import pyarrow.parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise BadInput("an export needs pyarrow, which cannot be imported: pip install pyarrow") from error
+    types = {
+        "text": pyarrow.string(),
+        "whole": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "truth": pyarrow.bool_(),
+        "texts": pyarrow.list_(pyarrow.string()),
+        "wholes": pyarrow.list_(pyarrow.int64()),
+        "numbers": pyarrow.list_(pyarrow.float64()),
+        "lists of numbers": pyarrow.list_(pyarrow.list_(pyarrow.float64())),
+    }
+    metadata = {"a2ls_version": version("a2ls"), "a2ls_settings": json.dumps(settings)}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()], metadata=metadata)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(table), schema=schema), path, compression="zstd")
+
+
+def _write_csv(path: Path, table: Sequence[Mapping[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        columns = [name for name in COLUMNS if name not in _NOT_IN_CSV]
+        writer.writerow(columns)
+        for each in table:
+            writer.writerow([_csv_value(name, each[name]) for name in columns])
+
+
+def _csv_value(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, list):
+        return str(value)
+    if name == "reasons":
+        return "; ".join(value)
+    if COLUMNS[name] == "lists of numbers":
+        return "; ".join(" ".join(map(str, items)) for items in value)
+    return " ".join(map(str, value))
