@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow test-oldest lint bench clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench data clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ lint: $(INSTALLED)  ## Style, types and the one-way imports
 
 bench: $(INSTALLED)  ## Speed of the update, beside Stable-Baselines3 and the machine's matrix products
 	$(BIN)/python benchmarks/update_speed.py
+
+data: $(INSTALLED)  ## Write the data set of all trainings in docs/results anew, and the counts of docs/data.md
+	$(BIN)/python scripts/data_set.py
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

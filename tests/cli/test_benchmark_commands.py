@@ -183,8 +183,9 @@ def test_settings_are_told_as_options_that_give_them():
         (["operators", "--score", "best"], "last"),
         (["validate"], "PATH"),
         (["validate", "nowhere"], "nowhere holds no search"),
-        (["export"], "PATH"),
-        (["export", "nowhere"], "nowhere holds no search or benchmark"),
+        (["export"], "there is nothing to export"),
+        (["export", "nowhere"], "nowhere holds nothing to analyse: neither a search or a benchmark"),
+        (["export", "nowhere", "elsewhere"], "say where to write with --out"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -421,6 +422,9 @@ def test_export(capsys):
     with Path("tables/candidates.csv").open(newline="") as file:
         assert [row["kind"] for row in csv.DictReader(file)] == ["candidate"] * 4 + ["baseline"]
     assert Path("tables/candidates.parquet").exists()
+    assert run("export", "mine", "tables", "--out", "all") == 0
+    output = capsys.readouterr().out
+    assert "4 candidates and 1 baseline of 2 searches and benchmarks, without 5 that a folder before has:" in output
 
 
 # The view

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -97,6 +97,8 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
         BadInput: If a folder holds none of them, pyarrow is missing, or several are given without `out`.
     """
     paths = [path] if isinstance(path, Path) else list(path)
+    if not paths:
+        raise BadInput("there is nothing to export: give a folder of a search or a benchmark, or an exported file")
     if out is None:
         if len(paths) != 1:
             raise BadInput(f"there are {len(paths)} folders to export, so say where to write with --out")
@@ -134,7 +136,7 @@ def collect(paths: Sequence[Path]) -> Collection:
         BadInput: If one of them holds nothing, or has settings that are unknown.
     """
     studies = _named_studies(paths)
-    known: set[Hashable] = set()
+    known: set[str] = set()
     rows: list[Mapping[str, Any]] = []
     left_out = 0
     for study in studies:
@@ -172,10 +174,10 @@ def _name(folder: Path, folders: Iterable[Path]) -> str:
     return folder.name if above is None else f"{_name(above, folders)}/{folder.relative_to(above).as_posix()}"
 
 
-def _identity(row: Mapping[str, Any]) -> Hashable:
-    returns = tuple(map(tuple, row["curve_returns"]))
-    decisive = ("canonical", "env", "seed", "settings", "state")
-    return *(row[name] for name in decisive), tuple(row["curve_steps"]), returns
+def _identity(row: Mapping[str, Any]) -> str:
+    # As text, since a return that is not a number is not equal to itself.
+    decisive = ("canonical", "env", "seed", "settings", "state", "curve_steps", "curve_returns")
+    return json.dumps([row[name] for name in decisive])
 
 
 def _rows(study: Dataset) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ COMMANDS = {
     "dashboard": "Look at a search in the browser while it runs.",
     "compare": "Compare the methods of benchmarks, with the statistics of the field.",
     "landscape": "Draw the critic's loss around the weights of trained agents.",
-    "export": "Write the trainings of a search or a benchmark as Parquet and CSV.",
+    "export": "Write the trainings of searches and benchmarks as Parquet and CSV.",
     "losses": "List the named losses, or draw one.",
     "curves": "Show the learning curves of runs side by side.",
     "quickstart": "A small search in a few minutes, to see how it all works.",

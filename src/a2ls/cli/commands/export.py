@@ -17,26 +17,32 @@ from a2ls.cli._options import parse
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write the trainings of a search or a benchmark as candidates.parquet and candidates.csv, for other tools.
+    """Write the trainings of searches and benchmarks as candidates.parquet and candidates.csv, for other tools.
 
     There is one row for each training: the loss with its parts and patterns, its score, its curve and all returns.
-    Parquet holds lists and numbers as such, and the settings of the search in its metadata. Some lines to start from:
+    Parquet holds lists and numbers as such, all settings of each training, and those of the search in its metadata.
+    Several folders become one table, in which `study` says where a row is from, and a training that several of them
+    have is there once. Some lines to start from:
 
         a2ls export runs/my-search
         a2ls export runs/my-benchmark --out tables
+        a2ls export runs/my-search runs/my-search/validation tables --out all
         python -c "import pandas; print(pandas.read_parquet('runs/my-search/export/candidates.parquet').describe())"
     """
 
-    folder: Annotated[Path, tyro.conf.Positional]
-    """A folder that `a2ls search`, `a2ls benchmark` or `a2ls operators` wrote."""
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders that `a2ls search`, `benchmark`, `validate` or `operators` wrote, or tables that `a2ls export` wrote."""
 
     out: Path | None = None
-    """The folder for the tables; `export` in the first one if not given."""
+    """The folder for the tables; `export` in the first one if not given. With several folders it must be given."""
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls export", arguments)
-    exported = export(chosen.folder, chosen.out)
+    exported = export(chosen.folders, chosen.out)
     counts = f"{count_of(exported.candidates, 'candidate')} and {count_of(exported.baselines, 'baseline')}"
+    if exported.studies > 1:
+        again = f", without {exported.left_out} that a folder before has" if exported.left_out else ""
+        counts += f" of {exported.studies} searches and benchmarks{again}"
     Console().print(f"{counts}:\n  {exported.parquet}\n  {exported.csv}", highlight=False, soft_wrap=True, markup=False)
