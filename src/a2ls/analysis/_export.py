@@ -211,7 +211,8 @@ def _settings_fields(config: TrainConfig, variant: str, own: str) -> dict[str, s
     return {
         "preset": config.preset or None,
         "own_settings": None if changed is None else settings_text(changed),
-        "settings": json.dumps(to_mapping(config)),
+        # Without the name of the preset: trainings are the same, whichever way they got their settings.
+        "settings": json.dumps({name: value for name, value in to_mapping(config).items() if name != "preset"}),
     }
 
 
