@@ -79,7 +79,8 @@ def test_a_command_of_the_page_on_the_paper_can_be_typed(command):
         job = module._base_job(arguments)
         parse(module.Arguments, "a2ls train", arguments, module.Arguments(settings=job.config))
     elif name == "search":
-        parse(module.Arguments, "a2ls search", arguments, module._defaults(arguments)[0])
+        arguments, others = module.split_environments(arguments)
+        parse(module.Arguments, "a2ls search", arguments, module._defaults(arguments, others)[0])
     elif name == "validate":
         module._parse_beside(arguments, module.preset("fast"))
     else:
