@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from a2ls.search import SearchFolder
+from a2ls.studies import FurtherTraining
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds the workers of a process in /proc")
 
@@ -71,10 +72,17 @@ def wait_until(holds):
 def results(path):
     """All that a search found; neither its times nor how often a worker was killed."""
     folder = SearchFolder.open(path)
-    records = [*folder.candidates(), *folder.baselines()]
+    records = [*folder.candidates(), *sorted(folder.further(), key=lambda each: (each.candidate, each.index))]
+    records += folder.baselines()
     return [
-        (record.number, record.label, record.seed, record.state, record.curve, *ancestry(record)) for record in records
+        (identity(record), record.label, record.env, record.seed, record.state, record.curve, *ancestry(record))
+        for record in records
     ]
+
+
+def identity(record):
+    """Its number; that of a further training depends on who is trained first."""
+    return (record.candidate, record.index) if isinstance(record, FurtherTraining) else record.number
 
 
 def ancestry(record):
@@ -85,7 +93,7 @@ def undisturbed(config, path):
     """What the same search finds without a kill, and how long it takes."""
     started = time.monotonic()
     SearchFolder.create(path, config).run(workers=2)
-    assert all(record[3] == "finished" for record in results(path))
+    assert all(record[4] == "finished" for record in results(path))
     return results(path), time.monotonic() - started
 
 
@@ -98,9 +106,9 @@ def test_a_search_survives_a_kill_of_a_worker_and_then_of_the_main_process(tiny_
     first.wait_for_workers()
     time.sleep(0.3 * seconds)
     first.kill_worker(random.Random(0))
-    wait_until(lambda: any(record[3] == "finished" for record in results(path)))
+    wait_until(lambda: any(record[4] == "finished" for record in results(path)))
     first.kill_main()
-    told = [record for record in results(path) if record[3] == "finished"]
+    told = [record for record in results(path) if record[4] == "finished"]
     assert len(told) < len(expected)
 
     second = RunningSearch(path)
@@ -116,6 +124,9 @@ def test_a_search_survives_a_kill_of_a_worker_and_then_of_the_main_process(tiny_
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_survives_ten_kills_of_any_of_its_processes(seed, tiny_search, tmp_path):
     config = replace(tiny_search, stages=3, training=replace(tiny_search.training, steps=2400, evaluations=6))
+    if seed == 2:
+        raced = {"rungs": (1, 2, 4), "promoted": 0.5, "selection": "estimate", "surrogate": "ridge", "pruner": "rung"}
+        config = replace(config, other_environments=("MountainCarContinuous-v0",), **raced)
     expected, seconds = undisturbed(config, tmp_path / "undisturbed")
     rng = random.Random(seed)
     path = tmp_path / "search"
