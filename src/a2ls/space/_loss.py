@@ -89,12 +89,15 @@ class Loss:
             >>> str(Loss.parse("s2 a2 -> s3 @7").canonical())
             's0 a0 -> s1'
         """
-        first = min((element.step for element in self.source_elements + self.target_elements), default=0)
+        # On the masks themselves: a search asks for the forms of thousands of losses.
+        selected = [bit for bit, (a, b) in enumerate(zip(self.source, self.target, strict=True)) if a or b]
+        first, last = (selected[0] // len(KINDS), selected[-1] // len(KINDS)) if selected else (0, 0)
+        horizon = max(1, last - first)
+        start, length = first * len(KINDS), mask_length(horizon)
         source, target = (
-            [Element(element.kind, element.step - first) for element in side]
-            for side in (self.source_elements, self.target_elements)
+            (mask[start : start + length] + (False,) * length)[:length] for mask in (self.source, self.target)
         )
-        return Loss.from_elements(source, target, operator=self.operator, predictor=self.predictor)
+        return Loss(horizon, source, target, self.operator, self.predictor)
 
     @property
     def is_degenerate(self) -> bool:
