@@ -6,6 +6,12 @@ first stage is left out but for its first ask, which reads all candidates; the s
   ask   `study.ask()` and `suggest_loss(trial)`; the mean contains the ask that breeds the whole stage
   tell  one `trial.report(...)` and `study.tell(...)`
 
+With a surrogate, which chooses among children, in steady mode every ask breeds as many as it chooses from. What is
+done once a stage is timed by itself:
+
+  refit      fitting the surrogate to all losses
+  estimates  what is known of all losses, from trainings in three environments, a tenth of the losses trained twice
+
 The candidates before that are written into the tables of the storage at once, with random losses and scores, and look
 to the sampler like its own. The growth is the exponent b of the best fit of a * candidates^b to the medians.
 """
@@ -20,6 +26,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,8 +43,10 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from a2ls.search import A2LSSampler, Mode, SearchSpace, suggest_loss
+from a2ls.search._estimates import Score, estimate_losses
 from a2ls.search._population import PROPOSAL_KEY, Proposal
 from a2ls.search._search_space import distributions, parameters_of
+from a2ls.search._surrogate import SurrogateName, fit_surrogate
 from a2ls.search._variation import random_loss
 from a2ls.space import Loss
 from a2ls.studies._folder import StudyFolder
@@ -46,6 +55,7 @@ SIZES = (100, 1_000, 3_000, 10_000)
 POPULATION, REPORTS = 100, 5
 STUDY = "overhead"
 GOAL_MILLISECONDS, GOAL_GROWTH = 20, 1
+REFIT_SIZE, GOAL_REFIT_SECONDS = 2_000, 2
 
 EXAMPLES = """\
 examples:
@@ -81,6 +91,7 @@ class Result:
     """What one mode costs at one number of candidates."""
 
     mode: Mode
+    surrogate: SurrogateName
     candidates: int
     first_ask: float
     """Seconds from opening the storage to the first proposal."""
@@ -88,13 +99,45 @@ class Result:
     tell: Times
 
 
-def measure(mode: Mode, candidates: int, storage: str, folder: Path) -> Result:
+@dataclass(frozen=True)
+class OnceAStage:
+    """The seconds of what is done once a stage."""
+
+    size: int
+    """Losses, or trainings."""
+    refit: float
+    estimates: float
+
+
+def measure_once_a_stage(size: int) -> OnceAStage:
+    """Time the surrogate and the estimates, as medians of three."""
+    space, rng = SearchSpace(), np.random.default_rng(0)
+    losses = [_valid_loss(rng, space) for _ in range(size)]
+    values = rng.normal(size=size).tolist()
+    different = size * 10 // 11
+    scores = [Score(i % different, "abc"[i % 3], i % different // POPULATION, values[i]) for i in range(size)]
+    return OnceAStage(
+        size,
+        _median_seconds(lambda: fit_surrogate(losses, values, space.max_horizon)),
+        _median_seconds(lambda: estimate_losses(scores)),
+    )
+
+
+def _median_seconds(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def measure(mode: Mode, surrogate: SurrogateName, candidates: int, storage: str, folder: Path) -> Result:
     """Fill a storage, and time a stage of asking and telling."""
     fill(STORAGES[storage](folder), candidates - POPULATION)
     start = time.perf_counter()
-    study = optuna.load_study(
-        study_name=STUDY, storage=STORAGES[storage](folder), sampler=A2LSSampler(POPULATION, mode=mode, seed=0)
-    )
+    sampler = A2LSSampler(POPULATION, mode=mode, seed=0, surrogate=surrogate)
+    study = optuna.load_study(study_name=STUDY, storage=STORAGES[storage](folder), sampler=sampler)
     scores = np.random.default_rng(1)
     first_ask, asking, telling = 0.0, [], []
     for number in range(2 * POPULATION):
@@ -111,7 +154,7 @@ def measure(mode: Mode, candidates: int, storage: str, folder: Path) -> Result:
         if number >= POPULATION:
             asking.append(asked - before)
             telling.append(told - asked)
-    return Result(mode, candidates, first_ask, Times.of(asking), Times.of(telling))
+    return Result(mode, surrogate, candidates, first_ask, Times.of(asking), Times.of(telling))
 
 
 def fill(storage: BaseStorage, candidates: int) -> None:
@@ -188,32 +231,45 @@ def table(results: list[Result], storage: str) -> Table:
     """The figures of all modes and sizes."""
     title = f"Milliseconds (median, 90th percentile, mean), {storage} storage, population {POPULATION}"
     drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    drawn.add_column("mode", no_wrap=True)
+    drawn.add_column("mode, surrogate", no_wrap=True)
     for column in ("candidates", "ask", "90 %", "mean", "tell", "90 %", "mean", "first s"):
         drawn.add_column(column, justify="right", no_wrap=True)
     for result in results:
         times = [f"{value:.1f}" for kind in (result.ask, result.tell) for value in asdict(kind).values()]
-        drawn.add_row(result.mode, f"{result.candidates:,}", *times, f"{result.first_ask:.2f}")
+        drawn.add_row(f"{result.mode}, {result.surrogate}", f"{result.candidates:,}", *times, f"{result.first_ask:.2f}")
     return drawn
 
 
-def goal_lines(results: list[Result]) -> list[str]:
-    """Whether the goals are reached, for each mode."""
+def once_table(results: list[OnceAStage]) -> Table:
+    """The figures of what is done once a stage."""
+    drawn = Table(title="Once a stage, seconds", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("losses, or trainings", "refit", "estimates"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    for result in results:
+        drawn.add_row(f"{result.size:,}", f"{result.refit:.3f}", f"{result.estimates:.3f}")
+    return drawn
+
+
+def goal_lines(results: list[Result], once: list[OnceAStage]) -> list[str]:
+    """Whether the goals are reached, for each mode with and without a surrogate."""
     lines = []
-    for mode in get_args(Mode):
-        of_mode = [result for result in results if result.mode == mode]
+    for mode, surrogate in dict.fromkeys((result.mode, result.surrogate) for result in results):
+        of_mode = [result for result in results if (result.mode, result.surrogate) == (mode, surrogate)]
         largest = of_mode[-1]
         kinds: dict[str, Callable[[Result], Times]] = {"ask": lambda r: r.ask, "tell": lambda r: r.tell}
         for name, times in kinds.items():
             taken = times(largest).median
             line = (
-                f"{mode}, {name}: {taken:.1f} ms at {largest.candidates:,} candidates, goal {GOAL_MILLISECONDS} ms "
-                f"({_verdict(reached=taken <= GOAL_MILLISECONDS)})"
+                f"{mode}, surrogate {surrogate}, {name}: {taken:.1f} ms at {largest.candidates:,} candidates, "
+                f"goal {GOAL_MILLISECONDS} ms ({_verdict(reached=taken <= GOAL_MILLISECONDS)})"
             )
             if len(of_mode) > 1:
                 exponent = growth(of_mode, times)
                 line += f"; growth {exponent:.2f}, goal {GOAL_GROWTH} ({_verdict(reached=exponent <= GOAL_GROWTH)})"
             lines.append(line)
+    refit = next(each.refit for each in once if each.size == REFIT_SIZE)
+    reached = _verdict(reached=refit <= GOAL_REFIT_SECONDS)
+    lines.append(f"refit: {refit:.2f} s at {REFIT_SIZE:,} losses, goal {GOAL_REFIT_SECONDS} s ({reached})")
     return lines
 
 
@@ -250,17 +306,25 @@ def main() -> None:
     console.print(f"{cpu_name()}, optuna {optuna.__version__}", highlight=False)
     results = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
-        for mode in get_args(Mode):
-            for candidates in sorted(set(arguments.sizes)):
-                with errors.status(f"{mode}, {candidates:,} candidates"):
-                    folder = Path(temporary) / f"{mode}-{candidates}"
-                    folder.mkdir()
-                    results.append(measure(mode, candidates, arguments.storage, folder))
+        for mode, surrogate, candidates in product(
+            get_args(Mode), get_args(SurrogateName), sorted(set(arguments.sizes))
+        ):
+            with errors.status(f"{mode}, surrogate {surrogate}, {candidates:,} candidates"):
+                folder = Path(temporary) / f"{mode}-{surrogate}-{candidates}"
+                folder.mkdir()
+                results.append(measure(mode, surrogate, candidates, arguments.storage, folder))
+    once = [measure_once_a_stage(size) for size in sorted({*arguments.sizes, REFIT_SIZE})]
     console.print(table(results, arguments.storage))
-    for line in goal_lines(results):
+    console.print(once_table(once))
+    for line in goal_lines(results, once):
         console.print(line, highlight=False)
     if arguments.json is not None:
-        figures = {"cpu": cpu_name(), "storage": arguments.storage, "results": [asdict(result) for result in results]}
+        figures = {
+            "cpu": cpu_name(),
+            "storage": arguments.storage,
+            "results": [*map(asdict, results)],
+            "once_a_stage": [*map(asdict, once)],
+        }
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
