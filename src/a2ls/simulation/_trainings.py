@@ -1,0 +1,60 @@
+"""The real trainings that a model is fitted to: which are of use, and those that the package brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from a2ls._errors import BadInput
+from a2ls.analysis import read_dataset
+from a2ls.space import MAX_HORIZON, MSE, Loss
+from a2ls.studies import Candidate, TrialRecord
+from a2ls.training import Curve, split_method
+
+PLAIN = "sac"
+"""The label of the agent without a loss, which all scores are relative to."""
+
+_PACKAGED = Path(__file__).with_name("trainings.parquet")
+_RESULTS = Path(__file__).parents[3] / "docs" / "results"
+_FOLDERS = ("random-losses", "random-losses-from-10", "cheetah-run-laptop", "curl", "settings")
+
+
+def default_records() -> list[TrialRecord]:
+    """The trainings that come with the package: SAC with the preset `fast`, on tasks of dm_control."""
+    return read_records([_PACKAGED] if _PACKAGED.exists() else [_RESULTS / name for name in _FOLDERS])
+
+
+def read_records(paths: Sequence[Path]) -> list[TrialRecord]:
+    """The trainings of searches, benchmarks and exports that a model can be fitted to.
+
+    Raises:
+        BadInput: If one of the paths holds no trainings, or none of them is of use.
+    """
+    records = usable_records(record for path in paths for record in read_dataset(path).records)
+    if not records:
+        raise BadInput(
+            f"{', '.join(map(str, paths))} holds no finished training that a model can be fitted to: losses with mse "
+            f"and a predictor, or {PLAIN}, without settings of their own"
+        )
+    return records
+
+
+def usable_records(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """The finished trainings of the plain agent, and of mse losses without settings of their own; each once."""
+    kept: dict[tuple[Loss | None, str, int, Curve], TrialRecord] = {}
+    for record in records:
+        if record.state == "finished" and _is_of_use(record):
+            # The same seed on another machine is another training; the same curve is the same training exported twice.
+            kept.setdefault((record.loss, record.env, record.seed, record.curve), record)
+    return list(kept.values())
+
+
+def _is_of_use(record: TrialRecord) -> bool:
+    if isinstance(record, Candidate) and record.repeat_of is not None:
+        return False  # It was not trained: the result is another one's.
+    if split_method(record.label)[1]:
+        return False
+    loss = record.loss
+    if loss is None:
+        return record.label == PLAIN
+    return loss.operator == MSE and loss.predictor and loss.is_valid(MAX_HORIZON) and not record.is_baseline
