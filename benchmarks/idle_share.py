@@ -11,7 +11,6 @@ import csv
 import random
 import statistics
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +18,11 @@ import optuna
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from simulated_engine import Outcome, SimulatedEngine
 
 from a2ls.engine import Job
 from a2ls.search import Mode, SearchFolder, search_preset
+from a2ls.simulation import SimulatedEngine
+from a2ls.training import Curve, CurvePoint
 
 MEASURED = Path(__file__).parents[1] / "docs" / "results" / "cheetah-run-laptop" / "candidates.csv"
 # Workers, population, stages: the laptop's and the paper's.
@@ -32,21 +32,17 @@ MODES: tuple[Mode, ...] = ("generational", "steady")
 
 def simulate(workers: int, population_size: int, stages: int, mode: Mode, durations: list[float]) -> SimulatedEngine:
     """Run a whole search with simulated trainings."""
-    engine = SimulatedEngine(workers, outcomes(durations))
+    engine = SimulatedEngine(curve, workers, lambda job: random.Random(job.key.number).choice(durations))
     config = replace(search_preset("laptop"), population_size=population_size, stages=stages, mode=mode, baselines=())
     with tempfile.TemporaryDirectory() as folder:
         SearchFolder.create(Path(folder) / "search", config).run(engine)
     return engine
 
 
-def outcomes(durations: list[float]) -> Callable[[Job], Outcome]:
-    """Every job has a duration and a score that depend on its number alone."""
-
-    def outcome(job: Job) -> Outcome:
-        rng = random.Random(job.key.number)
-        return Outcome(rng.choice(durations), rng.gauss(100, 20))
-
-    return outcome
+def curve(job: Job) -> Curve:
+    """Every job has a score that depends on its number alone."""
+    score = random.Random(job.key.number).gauss(100, 20)
+    return Curve((CurvePoint(job.training.config.steps, (score,)),))
 
 
 def read_durations(path: Path) -> list[float]:

@@ -26,6 +26,7 @@ COMMANDS = {
     "dashboard": "Look at a search in the browser while it runs.",
     "compare": "Compare the methods of benchmarks, with the statistics of the field.",
     "landscape": "Draw the critic's loss around the weights of trained agents.",
+    "simulate": "Compare ways to search, hundreds of times, with simulated trainings.",
     "export": "Write the trainings of searches and benchmarks as Parquet and CSV.",
     "losses": "List the named losses, or draw one.",
     "curves": "Show the learning curves of runs side by side.",

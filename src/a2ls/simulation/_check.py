@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2ls.simulation._covariance import Cells
-from a2ls.simulation._features import Array, loss_key
+from a2ls.simulation._features import Array
 from a2ls.simulation._model import WorldModel
 from a2ls.studies import TrialRecord
 
@@ -136,9 +136,7 @@ def _averages(cells: Cells, which: NDArray[np.bool_]) -> Callable[[Array], Array
     return by_loss
 
 
-def _early_scores(
-    model: WorldModel, env: str, records: Sequence[TrialRecord], rng: np.random.Generator
-) -> EarlyScores:
+def _early_scores(model: WorldModel, env: str, records: Sequence[TrialRecord], rng: np.random.Generator) -> EarlyScores:
     own = [record for record in records if record.env == env]
     curves = np.array([[point.score for point in record.curve.points] for record in own])
     simulated = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Covariance:
     """n_e of each environment, a standard deviation between seeds."""
 
     def between(self, one: LossFeatures, other: LossFeatures) -> Array:
-        """k of all pairs of losses."""
+        """K of all pairs of losses."""
         smooth = np.exp(-one.distances(other) / self.scale)
         return np.asarray(self.linear * one.linear(other) + self.smooth * smooth + self.rough * one.same(other))
 
@@ -64,8 +64,7 @@ class Cells:
 
     def only(self, kept: NDArray[np.bool_]) -> Cells:
         """Some of the cells, and all that is known of the noise."""
-        cells = (each[kept] for each in (self.loss, self.env, self.seeds, self.means))
-        return Cells(self.losses, *cells, self.deviations, self.freedom)
+        return replace(self, loss=self.loss[kept], env=self.env[kept], seeds=self.seeds[kept], means=self.means[kept])
 
     def covariance(self, settings: Covariance) -> Array:
         """Of the means of all pairs of cells."""

@@ -60,6 +60,4 @@ class CurveLibrary:
         count = min(_NEAREST, len(self.scores))
         nearest = np.argsort(np.abs(self.scores - score), kind="stable")[:count]
         values = self.shapes[rng.choice(nearest)] * (score * self.plain)
-        return Curve(
-            tuple(CurvePoint(step, (value,)) for step, value in zip(self.steps, values.tolist(), strict=True))
-        )
+        return Curve(tuple(CurvePoint(step, (value,)) for step, value in zip(self.steps, values.tolist(), strict=True)))

@@ -84,7 +84,7 @@ class LossFeatures:
     def distances(self, other: LossFeatures) -> Array:
         """Bits that differ plus the squared distance of x and x', of all pairs."""
         squares = (self.points**2).sum(axis=1)[:, None] + (other.points**2).sum(axis=1)
-        return np.maximum(0.0, squares - 2 * self.points @ other.points.T)
+        return np.asarray(np.maximum(0.0, squares - 2 * self.points @ other.points.T))
 
     def same(self, other: LossFeatures) -> Array:
         """1 where a pair is one loss."""

@@ -14,7 +14,7 @@ from a2ls.simulation._features import Array, LossFeatures, LossKey, loss_key
 from a2ls.simulation._world import Correction, Draw, World
 from a2ls.studies import TrialRecord
 
-# Scores below this share of the plain agent's count as this: the logarithm of next to nothing would outweigh all others.
+# Scores below this share of the plain agent's count as this: the logarithm of next to nothing would outweigh all else.
 _LOWEST_SCORE = 0.02
 
 

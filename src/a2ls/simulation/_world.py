@@ -126,7 +126,9 @@ class World:
 
     def _place(self, env: str) -> int:
         if env not in self._places:
-            raise BadInput(f"the environment is {env!r}, but the model has trainings in {', '.join(self._places)} alone")
+            raise BadInput(
+                f"the environment is {env!r}, but the model has trainings in {', '.join(self._places)} alone"
+            )
         return self._places[env]
 
     def _logs(self, loss: Loss) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -250,7 +251,7 @@ class TrialWriter:
             _LOSS: text,
             _LABEL: None if label == text else label,
             _SEED: training.seed,
-            _VERSION: version("a2ls"),
+            _VERSION: _own_version(),
             _STAGE: stage,
             _ORIGIN: origin,
             _PARENTS: None if parents is None else list(parents),
@@ -348,6 +349,11 @@ class TrialWriter:
         self.study.tell(self._trials[number], value, state=state)
         for kept in (self._trials, self._curves, self._reported):
             kept.pop(number, None)
+
+
+@cache  # Reading it takes as long as all else that is written of a trial in memory.
+def _own_version() -> str:
+    return version("a2ls")
 
 
 def running_trials(study: optuna.Study) -> list[optuna.Trial]:

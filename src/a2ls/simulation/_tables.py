@@ -1,0 +1,87 @@
+"""A simulation and the check of its model in words, the same in terminals and pages."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from a2ls._formatting import UNKNOWN, count_of, interval_text, number_text
+from a2ls.simulation._check import OVERALL, ModelCheck
+from a2ls.simulation._results import Simulation, StrategyResult
+
+NOT_REACHED = "not reached"
+RESULT_HEADINGS = (
+    "strategy",
+    "trainings",
+    "steps",
+    "quality",
+    "95 %",
+    "to the goal",
+    "ratio",
+    "95 %",
+)
+
+
+def result_cells(simulation: Simulation, result: StrategyResult) -> tuple[str, ...]:
+    """The numbers of a strategy, below `RESULT_HEADINGS`: medians over repeats, and how soon it reaches the goal."""
+    compared = simulation.compared(result)
+    reached = math.isfinite(compared.steps)
+    if result is simulation.strategies[0]:
+        ratio, interval = "1", UNKNOWN
+    else:
+        ratio = f"{compared.ratio:.2f}" if reached else "∞"
+        interval = " to ".join(f"{end:.2f}" if math.isfinite(end) else "∞" for end in compared.interval)
+    return (
+        result.name,
+        f"{np.median(result.trainings):,.0f}",
+        millions(float(np.median(result.steps))),
+        number_text(float(result.median[-1]), 2),
+        interval_text(simulation.median_interval(result), 2),
+        millions(compared.steps) if reached else NOT_REACHED,
+        ratio,
+        interval,
+    )
+
+
+def millions(steps: float) -> str:
+    """Environment steps as people read them."""
+    return f"{steps / 1e6:.1f} M"
+
+
+def check_lines(model_check: ModelCheck) -> list[str]:
+    """What speaks for the model, and against it."""
+    lines = [
+        f"model of {count_of(model_check.trainings, 'training')} with "
+        f"{count_of(model_check.losses, 'loss', 'losses')}: rank correlation with losses it has not seen"
+    ]
+    overall = [each for each in model_check.predictions if each.env == OVERALL] or list(model_check.predictions)
+    for each in (*(own for own in model_check.predictions if own not in overall), *overall):
+        lines.append(
+            f"  {each.env}: {number_text(each.correlation, 2)} of {count_of(each.losses, 'loss', 'losses')}; the truth "
+            f"itself would have {number_text(each.ceiling, 2)}"
+        )
+    return lines
+
+
+def early_lines(model_check: ModelCheck) -> list[str]:
+    """How much the first part of a training says of all of it, in truth and in the model."""
+    return [
+        f"{each.env}: rank correlation of the first scores with the AULC after "
+        + ", ".join(
+            f"{step:,} steps {number_text(real, 2)} (simulated {number_text(made, 2)})"
+            for step, real, made in zip(each.steps, each.real, each.simulated, strict=True)
+        )
+        for each in model_check.early_scores
+    ]
+
+
+def result_notes(simulation: Simulation) -> list[str]:
+    """What to know before believing the table."""
+    reference = simulation.strategies[0].name
+    return [
+        "Quality: the expected AULC of the loss that the search would choose, where the plain agent is 1; the median "
+        f"over {count_of(simulation.repeats, 'repeat')}, each in a world of its own, the same for all strategies.",
+        f"Goal: {simulation.goal:.2f}, the quality that {reference} has in the end; steps until the median is there, "
+        f"and their ratio to those of {reference} (∞: not reached).",
+    ]
