@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from a2ls._statistics import Interval
 from a2ls.simulation._covariance import Cells
 from a2ls.simulation._features import Array
 from a2ls.simulation._model import WorldModel
@@ -30,6 +32,8 @@ class Prediction:
     losses: int
     correlation: float
     """Spearman's rank correlation of predicted and measured mean scores; NaN from too few losses."""
+    interval: Interval
+    """95 % of the correlation, by Fisher's transformation: from ten losses it says next to nothing."""
     ceiling: float
     """What it would be on average if the truth were known: measured scores are partly luck of their seeds."""
 
@@ -92,8 +96,19 @@ def spearman(first: Array, second: Array) -> float:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
+def spearman_interval(correlation: float, count: int) -> Interval:
+    """The 95 % interval of a rank correlation of so many pairs, by Fisher's transformation."""
+    width = 1.96 * math.sqrt(1.06 / max(1, count - 3))
+    centre = np.arctanh(np.clip(correlation, -0.999999, 0.999999))
+    return Interval(float(np.tanh(centre - width)), float(np.tanh(centre + width)))
+
+
 def _left_out_predictions(model: WorldModel, rng: np.random.Generator) -> Array:
-    """For each cell what is predicted of it from other losses."""
+    """For each cell what is predicted of it from other losses.
+
+    Without the means of environments: these are lower where good losses are left out, so that the better half of
+    losses would seem to be predicted as the worse.
+    """
     cells = model.cells
     count = len(cells.losses.keys)
     fold_of_loss = rng.permutation(count) % min(_FOLDS, count)
@@ -101,7 +116,7 @@ def _left_out_predictions(model: WorldModel, rng: np.random.Generator) -> Array:
     for fold in range(min(_FOLDS, count)):
         out = fold_of_loss[cells.loss] == fold
         if not out.all():
-            predicted[out] = model.only(~out).predict(cells.losses)[cells.loss[out], cells.env[out]]
+            predicted[out] = model.only(~out).predict_differences(cells.losses)[cells.loss[out], cells.env[out]]
     return predicted
 
 
@@ -120,7 +135,9 @@ def _prediction(
     by_loss = _averages(cells, which)
     measured = by_loss(cells.means)
     ceilings = [spearman(by_loss(truth), by_loss(seen)) for truth, seen in drawn]
-    return Prediction(env, len(measured), spearman(by_loss(predicted), measured), float(np.mean(ceilings)))
+    correlation = spearman(by_loss(predicted), measured)
+    interval = spearman_interval(correlation, len(measured))
+    return Prediction(env, len(measured), correlation, interval, float(np.mean(ceilings)))
 
 
 def _averages(cells: Cells, which: NDArray[np.bool_]) -> Callable[[Array], Array]:

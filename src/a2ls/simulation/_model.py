@@ -104,6 +104,10 @@ class WorldModel:
         """The mean of f given the data: (losses, environments)."""
         return self._correction(self.cells.means).values(losses, self.covariance)
 
+    def predict_differences(self, losses: LossFeatures) -> Array:
+        """The mean of g given the data: how losses differ from what is usual in each environment."""
+        return self._correction(self.cells.means).of_losses(losses, self.covariance)
+
     def only(self, kept: NDArray[np.bool_]) -> WorldModel:
         """The same settings with some of the data alone."""
         return WorldModel(self.covariance, self.cells.only(kept), self._libraries)

@@ -6,42 +6,35 @@ import math
 
 import numpy as np
 
-from a2ls._formatting import UNKNOWN, count_of, interval_text, number_text
+from a2ls._formatting import count_of, interval_text, number_text
 from a2ls.simulation._check import OVERALL, ModelCheck
 from a2ls.simulation._results import Simulation, StrategyResult
 
 NOT_REACHED = "not reached"
-RESULT_HEADINGS = (
-    "strategy",
-    "trainings",
-    "steps",
-    "quality",
-    "95 %",
-    "to the goal",
-    "ratio",
-    "95 %",
-)
+RESULT_HEADINGS = ("strategy", "runs", "steps", "quality (95 %)", "to the goal", "ratio (95 %)")
 
 
 def result_cells(simulation: Simulation, result: StrategyResult) -> tuple[str, ...]:
     """The numbers of a strategy, below `RESULT_HEADINGS`: medians over repeats, and how soon it reaches the goal."""
     compared = simulation.compared(result)
     reached = math.isfinite(compared.steps)
-    if result is simulation.strategies[0]:
-        ratio, interval = "1", UNKNOWN
-    else:
-        ratio = f"{compared.ratio:.2f}" if reached else "∞"
-        interval = " to ".join(f"{end:.2f}" if math.isfinite(end) else "∞" for end in compared.interval)
+    ratio = "1"
+    if result is not simulation.strategies[0]:
+        ends = " to ".join(map(_ratio_text, compared.interval))
+        ratio = f"{_ratio_text(compared.ratio)} ({ends})"
+    quality = interval_text(simulation.median_interval(result), 2)
     return (
         result.name,
         f"{np.median(result.trainings):,.0f}",
         millions(float(np.median(result.steps))),
-        number_text(float(result.median[-1]), 2),
-        interval_text(simulation.median_interval(result), 2),
+        f"{result.median[-1]:.2f} ({quality})",
         millions(compared.steps) if reached else NOT_REACHED,
         ratio,
-        interval,
     )
+
+
+def _ratio_text(ratio: float) -> str:
+    return f"{ratio:.2f}" if math.isfinite(ratio) else "∞"
 
 
 def millions(steps: float) -> str:
@@ -58,8 +51,8 @@ def check_lines(model_check: ModelCheck) -> list[str]:
     overall = [each for each in model_check.predictions if each.env == OVERALL] or list(model_check.predictions)
     for each in (*(own for own in model_check.predictions if own not in overall), *overall):
         lines.append(
-            f"  {each.env}: {number_text(each.correlation, 2)} of {count_of(each.losses, 'loss', 'losses')}; the truth "
-            f"itself would have {number_text(each.ceiling, 2)}"
+            f"  {each.env}: {number_text(each.correlation, 2)} ({interval_text(each.interval, 2)}) of "
+            f"{count_of(each.losses, 'loss', 'losses')}; the truth itself would have {number_text(each.ceiling, 2)}"
         )
     return lines
 

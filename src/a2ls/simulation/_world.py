@@ -30,9 +30,13 @@ class Correction:
     """(losses, environments), zero where a loss was not trained."""
 
     def values(self, losses: LossFeatures, settings: Covariance) -> Array:
-        """The sum of covariances with the data times their weights: (losses, environments)."""
+        """Of f, (losses, environments): the sum of covariances with the data times their weights."""
+        return self.of_losses(losses, settings) + MEAN_VARIANCE * self.weights.sum(axis=0)
+
+    def of_losses(self, losses: LossFeatures, settings: Covariance) -> Array:
+        """Of g alone, without the means of environments."""
         shared = settings.common * self.weights.sum(axis=1, keepdims=True) + (1 - settings.common) * self.weights
-        return np.asarray(settings.between(losses, self.known) @ shared + MEAN_VARIANCE * self.weights.sum(axis=0))
+        return np.asarray(settings.between(losses, self.known) @ shared)
 
 
 class Draw:
