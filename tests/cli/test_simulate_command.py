@@ -83,7 +83,13 @@ def test_help_shows_lines_to_start_from(capsys):
 def test_an_interrupt_ends_all_processes(tmp_path):
     line = [sys.executable, "-m", "a2ls", "simulate", "--workers", "2", "--repeats", "200", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ, start_new_session=True
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # As from a terminal: the shell of a script that runs in the background lets its children ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (no thread runs meanwhile)
     )
     assert "model of" in process.stdout.readline()
     time.sleep(3)

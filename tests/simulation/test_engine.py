@@ -16,10 +16,8 @@ class Source:
     study_name = "jobs"
 
     def __init__(self, count, stop=None):
-        self.waiting = [
-            Job(JobKey("jobs", number), TrainJob(CONFIG, named_loss("a2-winner"), number), "")
-            for number in range(count)
-        ]
+        loss = named_loss("a2-winner")
+        self.waiting = [Job(JobKey("jobs", n), TrainJob(CONFIG, loss, n), "") for n in range(count)]
         self.stop = stop or {}
         self.points = {}
         self.seconds = {}
@@ -38,7 +36,7 @@ class Source:
         self.seconds[job.key.number] = seconds
 
     def failed(self, job, reason, *, again):
-        raise AssertionError(reason)
+        raise AssertionError(f"{job} failed: {reason}, tried again: {again}")
 
 
 def test_a_pruned_job_costs_the_steps_until_there():

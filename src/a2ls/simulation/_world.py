@@ -31,7 +31,7 @@ class Correction:
 
     def values(self, losses: LossFeatures, settings: Covariance) -> Array:
         """Of f, (losses, environments): the sum of covariances with the data times their weights."""
-        return self.of_losses(losses, settings) + MEAN_VARIANCE * self.weights.sum(axis=0)
+        return np.asarray(self.of_losses(losses, settings) + MEAN_VARIANCE * self.weights.sum(axis=0))
 
     def of_losses(self, losses: LossFeatures, settings: Covariance) -> Array:
         """Of g alone, without the means of environments."""
