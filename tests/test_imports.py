@@ -9,7 +9,9 @@ import a2ls
 from helpers.processes import run_python
 
 PACKAGES = ["a2ls", *(f"a2ls.{each.name}" for each in pkgutil.iter_modules(a2ls.__path__) if each.ispkg)]
-WITHOUT_TORCH = "analyze benchmark compare curves dashboard export losses operators report search top train validate"
+WITHOUT_TORCH = (
+    "analyze benchmark compare curves dashboard export losses operators report search simulate top train validate"
+)
 
 
 def loaded_by(statement):

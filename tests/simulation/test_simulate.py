@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_up_trainings import random_losses, trainings
 from optuna.samplers import RandomSampler
 
 from a2ls._errors import BadInput
@@ -20,7 +21,6 @@ from a2ls.simulation import (
 )
 from a2ls.simulation._repeat import simulate_search
 from a2ls.training import preset
-from simulation.worlds import random_losses, trainings
 
 MODEL = WorldModel.fit(trainings(lambda loss, _: 0.05 * len(loss.target_elements), random_losses(40), seeds=2))
 SMALL = SearchConfig(preset("fast"), population_size=8, stages=3, baselines=("sac",), baseline_seeds=2)

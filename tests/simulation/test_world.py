@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from made_up_trainings import ENVS, random_losses, trainings
 
 from a2ls._errors import BadInput
 from a2ls.simulation import WorldModel, check
 from a2ls.space import Loss
-from simulation.worlds import ENVS, random_losses, trainings
 
 LOSSES = random_losses(40)
 RECORDS = trainings(lambda loss, _: 0.03 * len(loss.target_elements), LOSSES, seeds=2)

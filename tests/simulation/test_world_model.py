@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from made_up_trainings import ENVS, STEPS, random_losses, trainings
 
 from a2ls._errors import BadInput
 from a2ls.simulation import Covariance, WorldModel, check, default_records, usable_records
@@ -7,7 +8,6 @@ from a2ls.simulation._check import spearman
 from a2ls.simulation._covariance import _Objective
 from a2ls.simulation._features import LossFeatures, loss_key
 from a2ls.space import Loss, named_loss
-from simulation.worlds import ENVS, STEPS, random_losses, trainings
 
 SETTINGS = Covariance(linear=0.05, smooth=0.08, rough=0.02, scale=20.0, common=0.6, noise=(0.2, 0.3))
 LOSSES = random_losses(30)
