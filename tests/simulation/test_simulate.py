@@ -17,6 +17,7 @@ from a2ls.simulation import (
     result_cells,
     sampler_strategy,
     simulate,
+    simulation_figure,
     strategy,
 )
 from a2ls.simulation._repeat import simulate_search
@@ -121,6 +122,16 @@ def test_steps_until_the_goal():
     mapping = result.to_mapping()["strategies"][2]
     assert mapping["steps_until_goal"] is None
     assert mapping["quartiles"] == [[1.0, 1.0, 1.0, 1.0], [1.0, 1.95, 5.0, 5.0]]
+
+
+def test_the_figure_shows_medians_and_the_middle_half():
+    drawn = simulation_figure(by_hand([[1, 1, 2, 3], [1, 2, 3, 4], [1, 1, 1, 2]], [[2, 2, 2, 2]] * 3))
+    band, line, _, other = drawn.data
+    assert list(line.x) == [10, 20, 30, 40]
+    assert list(line.y) == [1, 1, 2, 3]
+    assert list(band.y) == [1, 1, 1.5, 2.5, 3.5, 2.5, 1.5, 1]
+    assert (line.name, other.name) == ("reference: 3.00", "other: 2.00")
+    assert drawn.layout.shapes[0].y0 == 3
 
 
 @pytest.mark.parametrize(

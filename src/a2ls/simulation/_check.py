@@ -18,6 +18,8 @@ from a2ls.studies import TrialRecord
 _FOLDS = 10
 _CEILING_DRAWS = 200
 _CURVE_WORLDS = 5
+# Added to variances, so that rounding does not make them negative.
+_TINY = 1e-9
 # Of fewer losses a rank correlation is mostly luck.
 _FEWEST_LOSSES = 5
 OVERALL = "all together"
@@ -75,7 +77,7 @@ def check(model: WorldModel, records: Sequence[TrialRecord], seed: int = 0) -> M
     rng = np.random.default_rng(seed)
     cells = model.cells
     predicted = _left_out_predictions(model, rng)
-    drawn = [_draw_of_cells(model, rng) for _ in range(_CEILING_DRAWS)]
+    drawn = _draws_of_cells(model, rng)
     places = [*enumerate(model.environments)]
     predictions = [_prediction(env, cells, cells.env == place, predicted, drawn) for place, env in places]
     if len(places) > 1:
@@ -120,13 +122,13 @@ def _left_out_predictions(model: WorldModel, rng: np.random.Generator) -> Array:
     return predicted
 
 
-def _draw_of_cells(model: WorldModel, rng: np.random.Generator) -> tuple[Array, Array]:
+def _draws_of_cells(model: WorldModel, rng: np.random.Generator) -> list[tuple[Array, Array]]:
     """What the model takes for possible, before any data: true values of the cells, and measured ones."""
     cells, settings = model.cells, model.covariance
     noise = cells.noise_variances(settings)
-    factor = np.linalg.cholesky(cells.covariance(settings) - np.diag(noise) + 1e-9 * np.eye(len(noise)))
-    truth = factor @ rng.standard_normal(len(noise))
-    return truth, truth + np.sqrt(noise) * rng.standard_normal(len(noise))
+    factor = np.linalg.cholesky(cells.covariance(settings) - np.diag(noise) + _TINY * np.eye(len(noise)))
+    truths = (factor @ rng.standard_normal((len(noise), _CEILING_DRAWS))).T
+    return [(truth, truth + np.sqrt(noise) * rng.standard_normal(len(noise))) for truth in truths]
 
 
 def _prediction(
@@ -159,6 +161,7 @@ def _early_scores(model: WorldModel, env: str, records: Sequence[TrialRecord], r
     simulated = []
     for number in range(_CURVE_WORLDS):
         world = model.sample(rng)
+        world.qualities([record.loss for record in own if record.loss is not None])  # All at once is faster.
         # Other seeds than the real ones, and others in each world, for those losses that several trainings have.
         trained = [world.curve(record.loss, env, 1000 * number + place) for place, record in enumerate(own)]
         simulated.append(_early_correlations(np.array([[point.score for point in each.points] for each in trained])))
