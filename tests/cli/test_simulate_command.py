@@ -63,7 +63,6 @@ def test_an_own_sampler_is_compared_with_the_paper(tmp_path, capsys):
         (["--sampler", "nothing.py:Sampler"], "there is no file nothing.py with a sampler"),
         (["--data", "nowhere"], "nowhere holds nothing to analyse"),
         (["--env", "finger-spin", "--repeats", "1"], "finger-spin"),
-        (["--env", "cheetah-run", "walker-walk", "--workers", "1", "--repeats", "1"], "a search has one environment"),
     ],
 )
 def test_bad_input_is_one_line(arguments, words, capsys):

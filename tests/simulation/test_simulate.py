@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up_trainings import random_losses, trainings
+from made_up_trainings import ENVS, random_losses, trainings
 from optuna.samplers import RandomSampler
 
 from a2ls._errors import BadInput
@@ -21,6 +21,7 @@ from a2ls.simulation import (
     strategy,
 )
 from a2ls.simulation._repeat import simulate_search
+from a2ls.space import Loss
 from a2ls.training import preset
 
 MODEL = WorldModel.fit(trainings(lambda loss, _: 0.05 * len(loss.target_elements), random_losses(40), seeds=2))
@@ -83,6 +84,20 @@ class Spy:
 
     def __getattr__(self, name):
         return getattr(self.world, name)
+
+
+def test_a_race_on_several_environments_counts_all_of_its_trainings():
+    raced = Strategy("raced", replace(SMALL, rungs=(1, 2), promoted=0.25, selection="estimate", baselines=()))
+    result = simulate(MODEL, [PAIR[0], raced], ENVS, repeats=2, workers=1)
+    # Two of eight candidates are trained twice in each stage; scores are relative to the plain agent in both tasks.
+    assert result.strategies[1].trainings.tolist() == [3 * (8 + 2) + 2 * 2] * 2
+    assert result.strategies[1].steps.tolist() == [34 * 40_000.0] * 2
+    assert result.strategies[0].trainings.tolist() == [3 * 8 + 2 * 2] * 2
+    assert result.grid[-1] == 34 * 40_000
+    world = MODEL.sample(np.random.default_rng([0, 0, 0]))
+    chosen = Loss.parse(result.strategies[1].chosen[0])
+    mean = np.mean([world.quality(chosen, env) for env in ENVS])
+    assert result.strategies[1].qualities[0, -1] == pytest.approx(mean)
 
 
 def test_a_pruner_saves_steps():

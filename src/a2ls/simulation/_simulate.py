@@ -13,7 +13,7 @@ import numpy as np
 import optuna
 
 from a2ls._errors import BadInput
-from a2ls.search._candidates import candidate_limit
+from a2ls.search import SearchConfig
 from a2ls.simulation._model import WorldModel
 from a2ls.simulation._repeat import Outcome, simulate_search
 from a2ls.simulation._results import Simulation, StrategyResult
@@ -84,7 +84,7 @@ def simulate(
         raise BadInput(
             f"the environment is {', '.join(unknown)}, but the model has trainings in {', '.join(model.environments)}"
         )
-    limits = [_trainings(each) for each in strategies]
+    limits = [_trainings(each.config_in(environments, seed), each) for each in strategies]
     most = max(each.config.training.steps * limit for each, limit in zip(strategies, limits, strict=True))
     grid = np.ceil(most * (np.arange(1, _GRID_POINTS + 1) / _GRID_POINTS) ** _GRID_POWER).astype(int)
     task = _Task(model, tuple(strategies), environments, tuple(grid.tolist()), seed)
@@ -103,10 +103,9 @@ def simulate(
     return Simulation(environments, grid.astype(float), found, seed)
 
 
-def _trainings(strategy: Strategy) -> int:
-    """How many trainings a search has at most."""
-    config = strategy.config
-    return candidate_limit(config, strategy.budget) + len(config.baselines) * config.baseline_seeds
+def _trainings(config: SearchConfig, strategy: Strategy) -> int:
+    """How many trainings a search has at most, those of baselines included."""
+    return strategy.trainings + len(config.baselines) * config.baseline_seeds * len(config.environments)
 
 
 def _result(name: str, outcomes: Sequence[Outcome]) -> StrategyResult:

@@ -6,8 +6,8 @@ import importlib.util
 import inspect
 import sys
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
@@ -15,8 +15,8 @@ from optuna.samplers import BaseSampler
 
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls._user_code import import_user_module
-from a2ls.search import Budget, SearchConfig
-from a2ls.training import TrainConfig
+from a2ls.search import Budget, SearchConfig, stage_trainings
+from a2ls.training import TrainConfig, in_environment, plain_baseline
 
 SamplerMaker = Callable[[int], BaseSampler]
 """Makes a sampler from a seed."""
@@ -28,12 +28,40 @@ class Strategy:
 
     name: str
     config: SearchConfig
-    """Its seed and the environment of its training are those of each repeat."""
+    """Its seed is that of each repeat, and its environments are those of the simulation."""
     sampler: SamplerMaker | None = None
     """Instead of the sampler of the settings. For several processes it must be one that can be pickled: a class, or a
     function of a module."""
     budget: Budget = field(default_factory=Budget)
     """When a search ends before its last stage."""
+
+    @property
+    def trainings(self) -> int:
+        """How many trainings a search has if none is pruned, without those of baselines."""
+        limits = [self.config.candidates, *([self.budget.max_trials] if self.budget.max_trials else [])]
+        stages, rest = divmod(min(limits), self.config.population_size)
+        whole = stages * stage_trainings(self.config, self.config.population_size)
+        count = whole + (stage_trainings(self.config, rest) if rest else 0)
+        allowed = self.budget.max_env_steps // self.config.training.steps
+        return min(count, allowed) if self.budget.max_env_steps else count
+
+    def config_in(self, environments: Sequence[str], seed: int) -> SearchConfig:
+        """The settings of a search in these environments.
+
+        In several of them scores are relative to the plain agent, so it is trained as well, if it is not anyway.
+        """
+        training = in_environment(self.config.training, environments[0])
+        baselines = self.config.baselines
+        plain = plain_baseline(training.algorithm)
+        if len(environments) > 1 and plain not in baselines:
+            baselines = (plain, *baselines)
+        return replace(
+            self.config,
+            training=training,
+            other_environments=tuple(environments[1:]),
+            baselines=baselines,
+            seed=seed,
+        )
 
 
 def _paper(training: TrainConfig) -> SearchConfig:

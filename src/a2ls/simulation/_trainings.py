@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from a2ls._errors import BadInput
-from a2ls.analysis import read_dataset
+from a2ls.analysis import read_dataset, recorded_trainings
 from a2ls.space import MAX_HORIZON, MSE, Loss
 from a2ls.studies import Candidate, TrialRecord
 from a2ls.training import Curve, split_method
@@ -14,14 +14,10 @@ from a2ls.training import Curve, split_method
 PLAIN = "sac"
 """The label of the agent without a loss, which all scores are relative to."""
 
-_PACKAGED = Path(__file__).with_name("trainings.parquet")
-_RESULTS = Path(__file__).parents[3] / "docs" / "results"
-_FOLDERS = ("random-losses", "random-losses-from-10", "cheetah-run-laptop", "curl", "settings")
-
 
 def default_records() -> list[TrialRecord]:
-    """The trainings that come with the package: SAC with the preset `fast`, on tasks of dm_control."""
-    return read_records([_PACKAGED] if _PACKAGED.exists() else [_RESULTS / name for name in _FOLDERS])
+    """The trainings that come with the package and are of use: SAC with the preset `fast`, on tasks of dm_control."""
+    return usable_records(recorded_trainings(preset="fast", own_settings=False))
 
 
 def read_records(paths: Sequence[Path]) -> list[TrialRecord]:

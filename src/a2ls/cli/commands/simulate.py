@@ -66,7 +66,8 @@ class Arguments:
     """Samplers of your own, `my_sampler.py:MySampler` or `my_module:MySampler`, with 700 trainings, too."""
 
     env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
-    """Where losses are trained: one of the environments of the data. If not given, the first of them."""
+    """Where losses are trained, among the environments of the data; in several of them quality is the mean. If not
+    given, the first."""
 
     repeats: int = 50
     """How many worlds, with a search of each strategy in each of them."""
