@@ -55,7 +55,7 @@ class Arguments:
         a2ls simulate --data runs/my-search runs/my-benchmark --env walker-walk
 
     A sampler of your own is a class that inherits from optuna.samplers.BaseSampler and is made with a seed.
-    docs/extending.md goes through one. A repeat takes about a second on a core, one of TPE fifteen times as long.
+    docs/extending.md goes through one. A search takes about two seconds on a free core, one by TPE ten times as long.
     """
 
     strategies: Annotated[Several, tyro.conf.arg(metavar="NAME")] = ()
