@@ -118,7 +118,7 @@ def measure_once_a_stage(size: int) -> OnceAStage:
     scores = [Score(i % different, "abc"[i % 3], i % different // POPULATION, values[i]) for i in range(size)]
     return OnceAStage(
         size,
-        _median_seconds(lambda: fit_surrogate(losses, values, space.max_horizon)),
+        _median_seconds(lambda: fit_surrogate(losses, values)),
         _median_seconds(lambda: estimate_losses(scores)),
     )
 

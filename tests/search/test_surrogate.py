@@ -1,21 +1,33 @@
 """The regression that chooses among children, and the pruner that ends clear losers."""
 
+import functools
 import sys
 from dataclasses import replace
 
 import numpy as np
 import optuna
 import pytest
+from hypothesis import given
 
 from a2ls import BadInput
 from a2ls.engine import Evaluated, Finished
-from a2ls.search import A2LSSampler, Search, SearchConfig, SearchSpace, random_loss, suggest_loss
-from a2ls.search._features import loss_features
+from a2ls.search import (
+    COUNTS,
+    A2LSSampler,
+    Search,
+    SearchConfig,
+    SearchSpace,
+    loss_counts,
+    loss_masks,
+    random_loss,
+    suggest_loss,
+)
 from a2ls.search._population import CHOICES, LEFT_TO_CHANCE, Shares, next_population
 from a2ls.search._surrogate import fit_surrogate
 from a2ls.space import Loss
 from a2ls.training import CurvePoint
 from helpers.engines import InstantEngine
+from helpers.losses import valid_loss
 
 SPACE = SearchSpace()
 
@@ -34,32 +46,42 @@ def quality(loss):
     return sum(loss.target[::3]) - 2 * sum(loss.source[::3]) + 3 * loss.target[5]
 
 
-def test_the_features_are_the_counts_and_the_masks():
-    (row,) = loss_features([Loss.parse("s1 a1 a2 -> s0 r1 s2 r2")], 3)
-    source = [1, 1, 2, 1, 0, 4]  # States, actions and rewards, each with its first step; no reward: 4.
-    target = [2, 0, 0, 4, 2, 1]
-    overlap, last = 0, 2
-    bits = "000110010000" + "100001101000"
-    assert row.tolist() == [*source, *target, overlap, last, *map(int, bits)]
+def test_the_counts_are_what_one_sees_in_the_text_form():
+    loss = Loss.parse("s1 a1 a2 -> s0 r1 s2 r2")
+    (row,) = loss_counts(loss_masks([loss], 8))
+    assert dict(zip(COUNTS, row, strict=True)) == {
+        **{"s in source": 1, "a in source": 2, "r in source": 0, "s in target": 2, "a in target": 0, "r in target": 2},
+        **{"first s in source": 1, "first a in source": 1, "first r in source": 3},
+        **{"first s in target": 0, "first a in target": 3, "first r in target": 1},
+        **{"in both": 0, "steps": 3},
+    }
 
 
-def test_losses_that_mean_the_same_have_the_same_features():
-    loss = Loss.parse("s0 a0 -> s1", 10)
-    longer = Loss.parse("s0 a0 -> s1 @4", 10)
-    assert loss_features([loss], 10).tolist() == loss_features([longer], 10).tolist()
+@given(valid_loss(max_horizon=8))
+def test_losses_that_mean_the_same_are_predicted_to_be_the_same(loss):
+    two_later = (False,) * 6
+    later = replace(loss, horizon=loss.horizon + 2, source=two_later + loss.source, target=two_later + loss.target)
+    first, second = known_predictor()([loss, later])
+    assert first == second
+
+
+@functools.cache
+def known_predictor():
+    known = losses(30)
+    return fit_surrogate(known, [quality(each) for each in known])
 
 
 def test_the_regression_learns_what_losses_are_worth_from_noisy_values():
     rng = np.random.default_rng(0)
     known, unknown = losses(150), losses(300, seed=1)
-    predict = fit_surrogate(known, [quality(loss) + rng.normal(0, 2) for loss in known], SPACE.max_horizon)
+    predict = fit_surrogate(known, [quality(loss) + rng.normal(0, 2) for loss in known])
     truth = np.array([quality(loss) for loss in unknown])
     assert np.corrcoef(predict(unknown), truth)[0, 1] > 0.8
 
 
 def test_nothing_is_predicted_from_few_losses():
     known = losses(9)
-    assert fit_surrogate(known, [1.0] * 9, SPACE.max_horizon) is None
+    assert fit_surrogate(known, [1.0] * 9) is None
 
 
 def test_most_children_are_the_best_of_ten_and_some_are_left_to_chance():

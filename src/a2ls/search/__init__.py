@@ -9,6 +9,7 @@ candidates of a stage that breed the next.
 """
 
 from a2ls.search._config import Budget, SamplerName, SearchConfig, SearchPresetName, search_command, search_preset
+from a2ls.search._features import COUNTS, loss_counts, loss_masks
 from a2ls.search._race import stage_trainings
 from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
@@ -19,6 +20,7 @@ from a2ls.search._trials import survivors
 from a2ls.search._variation import random_loss
 
 __all__ = [
+    "COUNTS",
     "A2LSSampler",
     "Budget",
     "Encoding",
@@ -33,6 +35,8 @@ __all__ = [
     "SearchFolder",
     "SearchPresetName",
     "SearchSpace",
+    "loss_counts",
+    "loss_masks",
     "random_loss",
     "rank_losses",
     "require_surrogate",

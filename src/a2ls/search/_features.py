@@ -1,36 +1,45 @@
-"""A loss as numbers that a regression can learn from: its masks, and what one would count in them."""
+"""Losses as numbers that a regression can learn from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a2ls._statistics import Array
-from a2ls.space import KINDS, Loss, mask_length
+from a2ls.space import KINDS, Loss
+
+COUNTS = (
+    *(f"{kind} in {side}" for side in ("source", "target") for kind in KINDS),
+    *(f"first {kind} in {side}" for side in ("source", "target") for kind in KINDS),
+    "in both",
+    "steps",
+)
+"""What is counted: elements of a kind on a side, the first step that has one (the step after the last if none has),
+elements on both sides, and the steps from the first element to the last."""
 
 
-def loss_features(losses: Sequence[Loss], max_horizon: int) -> Array:
-    """Counts and masks of losses, one row each.
+def loss_masks(losses: Sequence[Loss], steps: int | None = None) -> NDArray[np.bool_]:
+    """The masks of losses of all horizons: (losses, source and target, steps, elements s, a and r).
 
-    The counts of each side: its states, its actions and its rewards, and the first step of each, which is one after the
-    longest horizon where there is none. Then how many elements are on both sides, and the last step of all elements.
-    After them come the bits of both masks, filled up with zeros to the longest horizon.
+    Args:
+        losses: Whose masks.
+        steps: How many steps the array has; by default as many as the longest loss.
     """
-    return np.array([[*_counts(loss, max_horizon), *_bits(loss, max_horizon)] for loss in losses], dtype=float)
+    if steps is None:
+        steps = max((loss.horizon for loss in losses), default=0) + 1
+    masks = np.zeros((len(losses), 2, steps * len(KINDS)), dtype=bool)
+    for own, loss in zip(masks, losses, strict=True):
+        own[0, : len(loss.source)], own[1, : len(loss.target)] = loss.source, loss.target
+    return masks.reshape(len(losses), 2, steps, len(KINDS))
 
 
-def _counts(loss: Loss, max_horizon: int) -> list[int]:
-    counts = []
-    for mask in (loss.source, loss.target):
-        for kind in range(len(KINDS)):
-            steps = [step for step, bit in enumerate(mask[kind :: len(KINDS)]) if bit]
-            counts += [len(steps), min(steps, default=max_horizon + 1)]
-    overlap = sum(a and b for a, b in zip(loss.source, loss.target, strict=True))
-    last = max(i for i, (a, b) in enumerate(zip(loss.source, loss.target, strict=True)) if a or b) // len(KINDS)
-    return [*counts, overlap, last]
-
-
-def _bits(loss: Loss, max_horizon: int) -> list[bool]:
-    missing = (False,) * (mask_length(max_horizon) - len(loss.source))
-    return [*loss.source, *missing, *loss.target, *missing]
+def loss_counts(masks: NDArray[np.bool_]) -> Array:
+    """The `COUNTS` of losses in their canonical forms, one row each, from their masks."""
+    count, _, longest, _ = masks.shape
+    steps = np.where(masks.any(axis=(1, 3)), np.arange(1, longest + 1), 0).max(axis=1, initial=0)
+    first = np.where(masks.any(axis=2), masks.argmax(axis=2), steps[:, None, None])
+    in_both = masks.all(axis=1).sum(axis=(1, 2))
+    columns = (masks.sum(axis=2).reshape(count, -1), first.reshape(count, -1), in_both[:, None], steps[:, None])
+    return np.asarray(np.concatenate(columns, axis=1), dtype=float)

@@ -301,7 +301,7 @@ class A2LSSampler(BaseSampler):
             if trial.state == TrialState.COMPLETE and trial.value is not None and self._can_breed(trial)
         }
         known = self._losses(trial for trial in trials if trial.number in values)
-        return fit_surrogate([*known.values()], [*values.values()], self.space.max_horizon)
+        return fit_surrogate([*known.values()], [*values.values()])
 
     def _survivors(self, study: Study, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
         return surviving_trials(trials, study.direction, self.population_size, self.survivors, self._can_breed)

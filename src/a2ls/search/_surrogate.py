@@ -9,9 +9,9 @@ import numpy as np
 
 from a2ls._errors import BadInput
 from a2ls._statistics import Array
-from a2ls.search._features import loss_features
+from a2ls.search._features import loss_counts, loss_masks
 from a2ls.search._population import Predict
-from a2ls.space import Loss
+from a2ls.space import OPERATORS, Loss
 
 SurrogateName = Literal["none", "ridge"]
 
@@ -21,8 +21,10 @@ _FEWEST = 10
 _STRENGTHS = np.logspace(-1, 5, 25)
 
 
-def fit_surrogate(losses: Sequence[Loss], values: Sequence[float], max_horizon: int) -> Predict | None:
-    """A ridge regression from counts and masks of losses to their values; None if too few losses are known.
+def fit_surrogate(losses: Sequence[Loss], values: Sequence[float]) -> Predict | None:
+    """A ridge regression from the counts and the operators of losses to their values; None if too few losses are known.
+
+    Counts and not the masks themselves: from the scores of some dozen losses the weights of all bits cannot be told.
 
     Raises:
         BadInput: If scikit-learn is missing.
@@ -35,12 +37,18 @@ def fit_surrogate(losses: Sequence[Loss], values: Sequence[float], max_horizon: 
     from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
     regression = make_pipeline(StandardScaler(), RidgeCV(_STRENGTHS))
-    regression.fit(loss_features(losses, max_horizon), np.array(values))
+    regression.fit(_features(losses), np.array(values))
 
     def predict(losses: Sequence[Loss]) -> Array:
-        return np.asarray(regression.predict(loss_features(losses, max_horizon)))
+        return np.asarray(regression.predict(_features(losses)))
 
     return predict
+
+
+def _features(losses: Sequence[Loss]) -> Array:
+    counts = loss_counts(loss_masks([loss.canonical() for loss in losses]))
+    operators = np.array([[loss.operator == operator for operator in OPERATORS] for loss in losses], dtype=float)
+    return np.hstack([counts, operators])
 
 
 def require_surrogate() -> None:

@@ -10,22 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
-from a2ls.search import SearchSpace, random_loss
+from a2ls.search import COUNTS, SearchSpace, loss_counts, random_loss
 from a2ls.space import KINDS, MAX_HORIZON, MSE, Loss, mask_length
 
 Array = NDArray[np.float64]
 
 _STEPS = MAX_HORIZON + 1
 _BITS = mask_length(MAX_HORIZON)
-COUNTS = (
-    *(f"{kind} in {side}" for side in ("source", "target") for kind in KINDS),
-    *(f"first {kind} in {side}" for side in ("source", "target") for kind in KINDS),
-    "in both",
-    "steps",
-)
-"""What is counted: elements of a kind on a side, the first step that has one (the step after the last if none has),
-elements on both sides, and the steps from the first element to the last."""
-
 # The counts of so many random losses say what is usual.
 _REFERENCE_LOSSES = 1000
 
@@ -93,13 +84,8 @@ class LossFeatures:
 
 
 def _raw_counts(bits: Array) -> Array:
-    """The `COUNTS` as they are, from (losses, 66) bits."""
-    masks = bits.reshape(-1, 2, _STEPS, len(KINDS)) > 0
-    steps = np.where(masks.any(axis=(1, 3)), np.arange(1, _STEPS + 1), 0).max(axis=1)
-    first = np.where(masks.any(axis=2), masks.argmax(axis=2), steps[:, None, None])
-    in_both = masks.all(axis=1).sum(axis=(1, 2))
-    columns = (masks.sum(axis=2).reshape(len(bits), -1), first.reshape(len(bits), -1), in_both[:, None], steps[:, None])
-    return np.asarray(np.concatenate(columns, axis=1), dtype=float)
+    """The counts as they are, from (losses, 66) bits."""
+    return loss_counts(bits.reshape(-1, 2, _STEPS, len(KINDS)) > 0)
 
 
 @cache

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import finished_candidates, finite_score
-from a2ls.space import KINDS, Loss
+from a2ls.search import loss_masks
+from a2ls.space import Loss
 from a2ls.studies import Candidate
 
 
@@ -44,11 +45,5 @@ def masks(losses: Iterable[Loss], steps: int | None = None) -> tuple[NDArray[np.
         losses: Whose masks.
         steps: How many steps the arrays have; by default as many as the longest loss.
     """
-    losses = list(losses)
-    if steps is None:
-        steps = max((loss.horizon for loss in losses), default=0) + 1
-    shape = (len(losses), steps * len(KINDS))
-    source, target = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    for i, loss in enumerate(losses):
-        source[i, : len(loss.source)], target[i, : len(loss.target)] = loss.source, loss.target
-    return source.reshape(-1, steps, len(KINDS)), target.reshape(-1, steps, len(KINDS))
+    both = loss_masks(list(losses), steps)
+    return both[:, 0], both[:, 1]
