@@ -7,7 +7,7 @@ from made_up_trainings import ENVS, random_losses, trainings
 from optuna.samplers import RandomSampler
 
 from a2ls._errors import BadInput
-from a2ls.search import SearchConfig
+from a2ls.search import SearchConfig, search_preset
 from a2ls.simulation import (
     STRATEGIES,
     Simulation,
@@ -168,12 +168,29 @@ def test_bad_input_is_refused(arguments, words):
         simulate(MODEL, **{"strategies": PAIR, "repeats": 1} | arguments)
 
 
-def test_built_in_strategies_have_the_trainings_of_the_paper():
+def test_built_in_strategies_but_the_default_search_have_the_trainings_of_the_paper():
+    assert STRATEGIES == ("paper", "random", "tpe", "laptop")
     made = [strategy(name, preset("fast")).config for name in STRATEGIES]
-    assert [config.candidates for config in made] == [700, 700, 700]
+    assert [config.candidates for config in made[:3]] == [700, 700, 700]
+    assert made[3].candidates == search_preset("laptop").candidates
     assert (made[0].sampler, made[0].population_size, made[0].stages) == ("a2ls", 100, 7)
     with pytest.raises(BadInput, match="no strategy 'papr': did you mean paper"):
         strategy("papr", preset("fast"))
+
+
+def test_a_strategy_may_have_settings_of_its_own():
+    made = strategy("laptop: surrogate=none, rungs=1 2 4, priors=0", preset("fast"))
+    assert made.name == "laptop: surrogate=none, rungs=1 2 4, priors=0"
+    assert (made.config.surrogate, made.config.rungs, made.config.priors) == ("none", (1, 2, 4), 0.0)
+    for settings, words in (("rungs=2 1", "each above"), ("steps=3", "all strategies"), ("rung=1", "mean rungs")):
+        with pytest.raises(BadInput, match=words):
+            strategy(f"laptop: {settings}", preset("fast"))
+
+
+def test_the_paper_searches_in_the_first_environment_alone():
+    names = ("cheetah-run", "walker-walk")
+    assert strategy("paper", preset("fast")).config_in(names, 3).environments == ("cheetah-run",)
+    assert strategy("laptop", preset("fast")).config_in(names, 3).environments == names
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,9 @@ class SearchConfig:
     survivors: float = 0.25
     """Which share of a stage breeds the next."""
 
+    priors: float = 0.25
+    """Which share of the first stage is drawn from the priors of dynamics and rewards; the rest is random."""
+
     rungs: tuple[int, ...] = (1,)
     """How many trainings a candidate has after each rung of the race in its stage: `1 3 6` for one at first, two more
     for the best, and three more for the best of these. In a search on several environments they take turns."""
@@ -182,6 +185,7 @@ class SearchConfig:
         require(self, ("population_size", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
         require(self, ("seed",), lambda value: value >= 0, "not be negative")
         require(self, ("survivors", "promoted"), lambda value: 0 < value <= 1, "be above 0 and at most 1")
+        require(self, ("priors",), lambda value: 0 <= value <= 1, "be in 0..1")
         require(self, ("rungs",), _is_ascending, "be at least one number from 1, each above the one before")
         object.__setattr__(self, "baselines", tuple(name for name in self.baselines if name != "none"))
         if len(set(self.environments)) < len(self.environments):

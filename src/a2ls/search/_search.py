@@ -18,6 +18,7 @@ from a2ls._errors import BadInput
 from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
+from a2ls.search._population import InitialShares
 from a2ls.search._race import FurtherSource
 from a2ls.search._ranking import Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler
@@ -366,6 +367,7 @@ def _make_sampler(config: SearchConfig) -> tuple[BaseSampler, Encoding]:
         survivors=config.survivors,
         seed=config.seed,
         space=config.space(),
+        initial_shares=InitialShares(random=1 - config.priors, prior=config.priors),
         repeats=config.repeats,
         surrogate=config.surrogate,
     )

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
+from typing import Final
 
 from optuna.samplers import BaseSampler
 
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls._user_code import import_user_module
-from a2ls.search import Budget, SearchConfig, stage_trainings
-from a2ls.training import TrainConfig, in_environment, plain_baseline
+from a2ls.search import Budget, SamplerName, SearchConfig, search_preset, stage_trainings
+from a2ls.training import TrainConfig, in_environment, parse_settings, plain_baseline, split_method, with_settings
 
 SamplerMaker = Callable[[int], BaseSampler]
 """Makes a sampler from a seed."""
@@ -34,6 +35,8 @@ class Strategy:
     function of a module."""
     budget: Budget = field(default_factory=Budget)
     """When a search ends before its last stage."""
+    first_environment_only: bool = False
+    """Whether it searches in the first environment of the simulation alone, as the paper's searches do."""
 
     @property
     def trainings(self) -> int:
@@ -50,6 +53,8 @@ class Strategy:
 
         In several of them scores are relative to the plain agent, so it is trained as well, if it is not anyway.
         """
+        if self.first_environment_only:
+            environments = environments[:1]
         training = in_environment(self.config.training, environments[0])
         baselines = self.config.baselines
         plain = plain_baseline(training.algorithm)
@@ -64,39 +69,48 @@ class Strategy:
         )
 
 
-def _paper(training: TrainConfig) -> SearchConfig:
-    return SearchConfig(training, population_size=100, stages=7, repeats="retrain")
+# Beside the presets of searches, what the paper's evolution is compared with at its own cost.
+_SAMPLERS: Mapping[str, SamplerName] = MappingProxyType({"random": "random", "tpe": "tpe"})
+_PAPER = "paper"
+_LAPTOP: Final = "laptop"
+STRATEGIES = (_PAPER, *_SAMPLERS, _LAPTOP)
+"""The built-in strategies by name. `paper` is the paper's evolution, a population of 100 in 7 stages, each candidate
+trained once in one environment; `random` and `tpe` propose as many losses at random or by Optuna's TPE; `laptop` is the
+default search."""
 
-
-def _random(training: TrainConfig) -> SearchConfig:
-    return SearchConfig(training, population_size=100, stages=7, sampler="random")
-
-
-def _tpe(training: TrainConfig) -> SearchConfig:
-    return SearchConfig(training, population_size=100, stages=7, sampler="tpe")
-
-
-STRATEGIES: Mapping[str, Callable[[TrainConfig], SearchConfig]] = MappingProxyType(
-    {"paper": _paper, "random": _random, "tpe": _tpe}
+_NOT_OF_A_STRATEGY = dict.fromkeys(
+    ("training", "env", "steps", "evaluations", "preset", "seed", "algorithm"), "all strategies have the same"
 )
-"""The built-in strategies by name, all with 700 trainings of one seed each: the paper's evolution (a population of 100
-in 7 stages), random search, and Optuna's TPE."""
 
 
-def strategy(name: str, training: TrainConfig) -> Strategy:
-    """The built-in strategy of this name.
+def strategy(text: str, training: TrainConfig) -> Strategy:
+    """The built-in strategy of this name, which may have settings of its own: `laptop: surrogate=none, rungs=1 3`.
 
     Args:
-        name: One of `STRATEGIES`.
+        text: One of `STRATEGIES`, and settings behind a colon.
         training: How losses are trained.
 
     Raises:
-        BadInput: If there is none.
+        BadInput: If there is none, or no such setting.
     """
+    name, settings = split_method(text)
     if name not in STRATEGIES:
         hint = did_you_mean(nearest(name, STRATEGIES)) or f"allowed are {', '.join(STRATEGIES)}"
         raise BadInput(f"there is no strategy {name!r}: {hint}")
-    return Strategy(name, STRATEGIES[name](training))
+    made = Strategy(text, _config(name, training), first_environment_only=name == _PAPER or name in _SAMPLERS)
+    if not settings:
+        return made
+    values = parse_settings(settings, made.config, _NOT_OF_A_STRATEGY)
+    return replace(made, config=with_settings(made.config, values))
+
+
+def _config(name: str, training: TrainConfig) -> SearchConfig:
+    if name == _LAPTOP:
+        config = search_preset(_LAPTOP, training.environment.env, training.algorithm)
+        return replace(config, training=training, baselines=(plain_baseline(training.algorithm),))
+    if name == _PAPER:
+        return SearchConfig(training, population_size=100, stages=7, repeats="retrain")
+    return SearchConfig(training, population_size=100, stages=7, sampler=_SAMPLERS[name])
 
 
 def sampler_strategy(place: str, training: TrainConfig) -> Strategy:
@@ -111,7 +125,8 @@ def sampler_strategy(place: str, training: TrainConfig) -> Strategy:
     """
     maker = UserSampler(place)
     maker(0)
-    return Strategy(place.rpartition(":")[2], _random(training), maker)
+    config = _config("random", training)
+    return Strategy(place.rpartition(":")[2], config, maker, first_environment_only=True)
 
 
 @dataclass(frozen=True)

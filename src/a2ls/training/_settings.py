@@ -180,6 +180,8 @@ def _read(text: str, hint: Any) -> Any:
     """The value that a text means, or the text, which is then of the wrong type."""
     if hint is bool:
         return _TRUTHS.get(text.lower(), text)
+    if get_origin(hint) is tuple:
+        return [_read(part, get_args(hint)[0]) for part in text.split()]
     try:
         return hint(text) if hint in (int, float) else text
     except ValueError:
@@ -187,4 +189,6 @@ def _read(text: str, hint: Any) -> Any:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_written, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
