@@ -22,7 +22,7 @@ from a2ls.search import (
     random_loss,
     suggest_loss,
 )
-from a2ls.search._population import CHOICES, LEFT_TO_CHANCE, Shares, next_population
+from a2ls.search._population import CHOICES, GENERATIONS, LEFT_TO_CHANCE, Shares, next_population
 from a2ls.search._surrogate import fit_surrogate
 from a2ls.space import Loss
 from a2ls.training import CurvePoint
@@ -84,24 +84,27 @@ def test_nothing_is_predicted_from_few_losses():
     assert fit_surrogate(known, [1.0] * 9) is None
 
 
-def test_most_children_are_the_best_of_ten_and_some_are_left_to_chance():
+def test_most_children_are_bred_by_what_is_predicted_and_some_are_left_to_chance():
     parents = dict(enumerate(losses(20)))
-    rng = np.random.default_rng(1)
-    ranks = []
+    asked = []
 
     def predict(children):
-        values = np.array([quality(loss) for loss in children])
         assert len(children) == CHOICES
-        ranks.append(values.argmax())
-        return values
+        asked.append(children)
+        return np.array([quality(loss) for loss in children])
 
-    chosen = next_population(rng, 400, parents, SPACE, Shares(), predict=predict)
-    chance = next_population(np.random.default_rng(1), 400, parents, SPACE, Shares())
-    assert len(ranks) / 400 == pytest.approx(1 - LEFT_TO_CHANCE, abs=0.06)
+    chosen = next_population(np.random.default_rng(1), 200, parents, SPACE, Shares(), predict=predict)
+    chance = next_population(np.random.default_rng(1), 200, parents, SPACE, Shares())
+    bred = len(asked) / GENERATIONS
+    assert bred / 200 == pytest.approx(1 - LEFT_TO_CHANCE, abs=0.08)
     mean, spread = (f([quality(child.loss) for child in chance]) for f in (np.mean, np.std))
-    assert np.mean([quality(child.loss) for child in chosen]) > mean + 0.7 * spread
+    best_of_ten = np.mean([max(map(quality, children)) for children in asked[::GENERATIONS]])
+    assert best_of_ten > mean + spread
+    assert np.mean([quality(child.loss) for child in chosen]) > best_of_ten + 0.5
     origins = [sorted(child.origin for child in population) for population in (chosen, chance)]
     assert origins[0] == origins[1]  # The shares stay exact.
+    assert all(child.loss in SPACE for child in chosen)
+    assert all(set(child.parents) <= set(parents) for child in chosen)
 
 
 @pytest.mark.parametrize("mode", ["generational", "steady"])

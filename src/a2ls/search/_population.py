@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -81,9 +81,9 @@ Origin = Literal["random", "dynamics-prior", "reward-prior", "replacement", "cro
 REDRAWS = 100
 _INVALID_REDRAWS = 1000
 
-# Of how many children a surrogate chooses one, and which share of the children it has no say in: what it does not
-# understand of losses would never be tried otherwise.
-CHOICES, LEFT_TO_CHANCE = 10, 0.2
+# Of how many children a surrogate chooses one, how many generations it breeds in this way before one is trained, and
+# which share of the children it has no say in: what it does not understand of losses would never be tried otherwise.
+CHOICES, GENERATIONS, LEFT_TO_CHANCE = 10, 10, 0.2
 
 Predict = Callable[[Sequence[Loss]], np.ndarray]
 """How good losses are thought to be; the higher, the better."""
@@ -185,11 +185,27 @@ def chosen_child(
     known: Collection[Loss] | None,
     predict: Predict | None,
 ) -> Proposal:
-    """One child of this origin: as it comes, or the best of several by what is predicted of them."""
+    """One child of this origin: as it comes, or what a surrogate breeds from such children.
+
+    It takes the best of several children, by what is predicted of them, then the best of several that one or two bits
+    are changed of, and so on for some generations. A bit at a time, real stages would be as many.
+    """
     if predict is None or rng.random() < LEFT_TO_CHANCE:
         return breed(rng, origin, parents, space, known)
     children = [breed(rng, origin, parents, space, known) for _ in range(CHOICES)]
-    return children[int(np.argmax(predict([child.loss for child in children])))]
+    best, value = _best(children, predict)
+    for _ in range(GENERATIONS - 1):
+        children = [breed(rng, "replacement", {0: best.loss}, space, known) for _ in range(CHOICES)]
+        next_best, next_value = _best(children, predict)
+        if next_value > value:
+            best, value = replace(best, loss=next_best.loss), next_value
+    return best
+
+
+def _best(children: Sequence[Proposal], predict: Predict) -> tuple[Proposal, float]:
+    values = predict([child.loss for child in children])
+    place = int(np.argmax(values))
+    return children[place], float(values[place])
 
 
 def breed(
