@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 UNKNOWN = "-"
 """What stands where there is no number."""
@@ -25,6 +26,34 @@ def number_text(value: float | None, digits: int = 1, *, sign: bool = False) -> 
 def interval_text(interval: Sequence[float] | None, digits: int = 1) -> str:
     """The two ends of an interval; None where there are too few seeds for one."""
     return UNKNOWN if interval is None else " to ".join(f"{end:.{digits}f}" for end in interval)
+
+
+class Unit(NamedTuple):
+    """What scores are measured in."""
+
+    name: str
+    digits: int
+    """Behind the point."""
+
+    def text(self, value: float | None) -> str:
+        """A score, or what stands for one that is not there."""
+        return number_text(value, self.digits)
+
+    def range_text(self, interval: Sequence[float] | None) -> str:
+        """The interval of a score, or what stands for one that is not there."""
+        return interval_text(interval, self.digits)
+
+    def estimate_text(self, value: float, interval: Sequence[float] | None) -> str:
+        """A score with its interval, if it has one: `1.32 [1.05, 1.60]`."""
+        if interval is None:
+            return self.text(value)
+        return f"{self.text(value)} [{', '.join(map(self.text, interval))}]"
+
+
+AULC = Unit("AULC", 1)
+"""In one environment."""
+RELATIVE_AULC = Unit("relative AULC", 2)
+"""In several: relative to that of the plain agent, which is 1."""
 
 
 def level_text(level: float) -> str:

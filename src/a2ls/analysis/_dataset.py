@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from a2ls._errors import BadInput
 from a2ls.benchmark import BenchmarkFolder
-from a2ls.search import SearchConfig, SearchFolder
+from a2ls.search import Ranking, Scale, SearchConfig, SearchFolder, rank_losses
 from a2ls.space import Loss, Operator
-from a2ls.studies import Candidate, StudyFolder, TrialRecord, label_of, origin_name
+from a2ls.studies import Candidate, FurtherTraining, StudyFolder, TrialRecord, label_of, origin_name
 from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping
 
 EXPORT_NAME = "candidates.parquet"
@@ -21,7 +22,7 @@ _NOT_OF_THE_CONFIG = ("kind", "name", "budget", "seconds_spent", "versions")
 
 
 def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
-    """The trainings in a folder, the candidates of a search before its baselines, and the settings but the storage.
+    """The trainings in a folder, those of a search's candidates before its baselines, and the settings but the storage.
 
     Beside them are the `versions` of what they were run with, and of a search its `seconds_spent`.
 
@@ -33,7 +34,8 @@ def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     records: Sequence[TrialRecord]
     if kind == "search":
         search = SearchFolder.open(path)
-        records, settings = [*search.candidates(), *search.baselines()], search.settings.to_mapping()
+        records = [*search.candidates(), *search.further(), *search.baselines()]
+        settings = search.settings.to_mapping()
         settings |= {"seconds_spent": search.seconds_spent(), "versions": search.versions()}
     else:
         benchmark = BenchmarkFolder.open(path)
@@ -101,6 +103,8 @@ def to_record(values: Mapping[str, Any]) -> TrialRecord:
         "reasons": tuple(values["reasons"]),
         "version": values.get("version"),
     }
+    if values.get("training"):  # Version 0.3 and earlier trained every candidate once, and had no such column.
+        return FurtherTraining(**fields, candidate=values["candidate"], index=values["training"])
     if values["stage"] is None:
         return TrialRecord(**fields)
     return Candidate(
@@ -125,6 +129,8 @@ class Dataset:
     """Every training."""
     settings: Mapping[str, Any]
     """What config.toml of the folder holds, without its storage; also `versions`, and of a search `seconds_spent`."""
+    is_relative: bool = False
+    """Whether all returns are relative to the plain agent's: `on_one_scale`."""
 
     @property
     def made_with(self) -> str:
@@ -136,8 +142,13 @@ class Dataset:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The losses that a search proposed, in their order; none in a benchmark."""
+        """The losses that a search proposed, in their order, each with its first training; none in a benchmark."""
         return tuple(record for record in self.records if isinstance(record, Candidate))
+
+    @property
+    def further(self) -> tuple[FurtherTraining, ...]:
+        """The trainings of candidates after their first."""
+        return tuple(record for record in self.records if isinstance(record, FurtherTraining))
 
     @property
     def baselines(self) -> tuple[TrialRecord, ...]:
@@ -148,6 +159,28 @@ class Dataset:
     def environments(self) -> tuple[str, ...]:
         """Where agents were trained, in the order in which they first appear."""
         return tuple(dict.fromkeys(record.env for record in self.records))
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The losses of a search, best first, with what all of their trainings say of them."""
+        return rank_losses(self.search_config, self.candidates, self.further, self.baselines)
+
+    def on_one_scale(self) -> Dataset:
+        """The same with scores that can be compared, whichever environment they are of.
+
+        For a search on several environments every return is put on the scale of its ranking, on which the plain agent
+        is 1 everywhere. While that is not known, there are no scores. All else is as it is.
+        """
+        return self._on_one_scale
+
+    @cached_property
+    def _on_one_scale(self) -> Dataset:
+        if self.kind != "search" or self.is_relative or len(self.search_config.environments) == 1:
+            return self
+        scale = Scale.of(self.search_config, self.baselines)
+        without = (replace(record, curve=Curve()) for record in self.records)
+        records = tuple(without if scale is None else map(scale.apply, self.records))
+        return replace(self, records=records, is_relative=True)
 
     def until(self, step: int) -> Dataset:
         """The same as if every training had ended after so many steps.

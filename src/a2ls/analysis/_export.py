@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from a2ls._errors import BadInput
 from a2ls.analysis._dataset import COLLECTION, EXPORT_NAME, Dataset, numbered, read_studies
 from a2ls.space import PATTERNS, Loss, contains, names_of
-from a2ls.studies import Candidate, Method, TrialRecord
+from a2ls.studies import Candidate, FurtherTraining, Method, TrialRecord
 from a2ls.training import (
     TrainConfig,
     in_environment,
@@ -34,7 +34,7 @@ _FOLDER = "export"
 
 COLUMNS = {
     **dict.fromkeys(["study", "kind"], "text"),
-    **dict.fromkeys(["number", "stage"], "whole"),
+    **dict.fromkeys(["number", "candidate", "training", "stage"], "whole"),
     "origin": "text",
     "parents": "wholes",
     "repeat_of": "whole",
@@ -67,6 +67,8 @@ class Exported(NamedTuple):
     parquet: Path
     csv: Path
     candidates: int
+    further: int
+    """Trainings of candidates after their first."""
     baselines: int
     studies: int
     """How many searches and benchmarks they are of."""
@@ -107,11 +109,12 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file, but must be a folder")
     out.mkdir(parents=True, exist_ok=True)
-    kinds = [row["kind"] for row in collection.rows]
+    kinds = ["further" if row["training"] else row["kind"] for row in collection.rows]
     exported = Exported(
         out / EXPORT_NAME,
         (out / EXPORT_NAME).with_suffix(".csv"),
         candidates=kinds.count("candidate"),
+        further=kinds.count("further"),
         baselines=kinds.count("baseline"),
         studies=len(collection.studies),
         left_out=collection.left_out,
@@ -191,6 +194,7 @@ def _rows(study: Dataset) -> list[dict[str, Any]]:
         raise BadInput(f"{study.path}: {error}") from error
     # Most trainings of a study have the same settings, and to find what is special in them takes a while.
     known: dict[tuple[str, str, str], dict[str, str | None]] = {}
+    candidates = {candidate.number: candidate for candidate in study.candidates}
     rows = []
     for record in study.records:
         name, own = split_method(record.label)
@@ -200,7 +204,8 @@ def _rows(study: Dataset) -> list[dict[str, Any]]:
             if record.env not in configs:  # A candidate of a search, which has settings for one environment.
                 configs[record.env] = in_environment(next(iter(configs.values())), record.env)
             known[key] = _settings_fields(configs[record.env], variant, own)
-        rows.append(_values(study.name, record, known[key]))
+        descent = _descent(candidates.get(record.candidate) if isinstance(record, FurtherTraining) else record)
+        rows.append(_values(study.name, record, descent, known[key]))
     return rows
 
 
@@ -216,14 +221,17 @@ def _settings_fields(config: TrainConfig, variant: str, own: str) -> dict[str, s
     }
 
 
-def _values(study: str, record: TrialRecord, settings: Mapping[str, str | None]) -> dict[str, Any]:
+def _values(
+    study: str, record: TrialRecord, descent: Mapping[str, Any], settings: Mapping[str, str | None]
+) -> dict[str, Any]:
     """A training as plain values, in the order of the columns."""
     points = record.curve.points
     return {
         "study": study,
         "kind": "baseline" if record.is_baseline else "candidate",
         "number": record.number,
-        **_descent(record),
+        **_place(record),
+        **descent,
         "label": record.label,
         **_loss_fields(record.loss),
         "env": record.env,
@@ -241,7 +249,16 @@ def _values(study: str, record: TrialRecord, settings: Mapping[str, str | None])
     }
 
 
-def _descent(record: TrialRecord) -> dict[str, Any]:
+def _place(record: TrialRecord) -> dict[str, int | None]:
+    """Whose training it is, and which of them."""
+    if isinstance(record, FurtherTraining):
+        return {"candidate": record.candidate, "training": record.index}
+    if isinstance(record, Candidate):
+        return {"candidate": record.number, "training": 0}
+    return {"candidate": None, "training": None}
+
+
+def _descent(record: TrialRecord | None) -> dict[str, Any]:
     if not isinstance(record, Candidate):
         return {"stage": None, "origin": None, "parents": [], "repeat_of": None}
     return {

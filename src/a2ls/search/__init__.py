@@ -10,7 +10,7 @@ candidates of a stage that breed the next.
 
 from a2ls.search._config import Budget, SamplerName, SearchConfig, SearchPresetName, search_command, search_preset
 from a2ls.search._features import COUNTS, loss_counts, loss_masks
-from a2ls.search._race import stage_trainings
+from a2ls.search._race import rung_sizes, stage_trainings
 from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
 from a2ls.search._search import Search, SearchFolder, search
@@ -40,6 +40,7 @@ __all__ = [
     "random_loss",
     "rank_losses",
     "require_surrogate",
+    "rung_sizes",
     "search",
     "search_command",
     "search_preset",

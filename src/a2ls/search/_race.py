@@ -18,7 +18,8 @@ from a2ls.search._ranking import Ranking
 from a2ls.studies import TrialWriter, further_identity, has_record, running_trials
 from a2ls.training import CurvePoint, TrainJob
 
-_PROMOTED_KEY = "a2ls:promoted:{stage}:{rung}"
+_PROMOTED = "a2ls:promoted:"
+_PROMOTED_KEY = _PROMOTED + "{stage}:{rung}"
 
 
 def rung_sizes(config: SearchConfig, candidates: int) -> list[int]:
@@ -33,6 +34,14 @@ def stage_trainings(config: SearchConfig, candidates: int) -> int:
     """How many trainings a stage of so many candidates has, if none is pruned or fails."""
     more = [after - before for before, after in zip((0, *config.rungs), config.rungs, strict=False)]
     return sum(size * count for size, count in zip(rung_sizes(config, candidates), more, strict=True))
+
+
+def read_promotions(study: optuna.Study) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Which candidates were found worth more trainings: their numbers, by stage and rung; the first rung is 0."""
+    stored = study._storage.get_study_system_attrs(study._study_id)
+    keys = (key for key in stored if key.startswith(_PROMOTED))
+    places = {key: tuple(map(int, key.removeprefix(_PROMOTED).split(":"))) for key in keys}
+    return {(stage, rung): tuple(stored[key]) for key, (stage, rung) in places.items()}
 
 
 def training_of(config: SearchConfig, first: TrainJob, index: int) -> TrainJob:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 
+from a2ls._formatting import AULC, RELATIVE_AULC, Unit
 from a2ls._statistics import Estimate, normalised
 from a2ls.search._config import SearchConfig
 from a2ls.search._estimates import Luck, Score, Spreads, estimate_losses
 from a2ls.space import Loss
 from a2ls.studies import Candidate, FurtherTraining, TrialRecord
-from a2ls.training import plain_baseline
+from a2ls.training import Curve, CurvePoint, plain_baseline
+
+R = TypeVar("R", bound=TrialRecord)
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class Scale:
         if self.plain is None:
             return aulc
         return 1 + aulc if self.plain[env] == 0 else float(normalised(aulc, self.plain[env]))
+
+    def apply(self, record: R) -> R:
+        """The same training with every return on this scale, and so its scores and its AULC."""
+        if self.plain is None:
+            return record
+        points = record.curve.points
+        # Whatever means returns have, they are where the scale puts them: it only stretches and moves.
+        scaled = (CurvePoint(p.step, tuple(self.score(record.env, each) for each in p.returns)) for p in points)
+        return replace(record, curve=Curve(tuple(scaled)))
 
     @staticmethod
     def of(config: SearchConfig, baselines: Iterable[TrialRecord]) -> Scale | None:
@@ -75,6 +88,8 @@ class Ranking:
     losses: tuple[RankedLoss, ...] = ()
     spreads: Spreads | None = None
     """How much losses differ, and how much trainings of one; None if nothing tells."""
+    unit: Unit = AULC
+    """What estimates and scores are in."""
 
     @cached_property
     def by_candidate(self) -> dict[int, RankedLoss]:
@@ -94,8 +109,9 @@ def rank_losses(
     several environments are searched and the plain agent is not trained in all of them yet, nothing is ranked.
     """
     scale = Scale.of(config, baselines)
+    unit = AULC if len(config.environments) == 1 else RELATIVE_AULC
     if scale is None:
-        return Ranking()
+        return Ranking(unit=unit)
     by_number = {candidate.number: candidate for candidate in candidates}
     forms = {number: each.loss.canonical() for number, each in by_number.items() if each.loss is not None}
     of_loss: dict[Loss, list[TrialRecord]] = {}
@@ -122,7 +138,7 @@ def rank_losses(
         value = estimate.value if config.selection == "estimate" else score
         ranked.append(RankedLoss(form, estimate, score, value, tuple(records), tuple(numbers[form]), stages[form]))
     ranked.sort(key=lambda each: (-each.value, each.candidates[0]))
-    return Ranking(tuple(ranked), found.spreads)
+    return Ranking(tuple(ranked), found.spreads, unit)
 
 
 def _is_scored(record: TrialRecord) -> bool:

@@ -19,7 +19,7 @@ from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
 from a2ls.search._population import InitialShares
-from a2ls.search._race import FurtherSource
+from a2ls.search._race import FurtherSource, read_promotions
 from a2ls.search._ranking import Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler
 from a2ls.search._search_space import Encoding
@@ -121,6 +121,10 @@ class Search:
     def baselines(self) -> list[TrialRecord]:
         """The trainings of the baselines so far."""
         return _read_all(self._baselines_study, read_record, {})
+
+    def promotions(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """Which candidates were found worth more trainings: their numbers, by stage and rung; the first rung is 0."""
+        return read_promotions(self.study)
 
     def ranking(self) -> Ranking:
         """The losses, best first, with what is known of them."""
@@ -273,6 +277,10 @@ class SearchFolder:
     def baselines(self) -> list[TrialRecord]:
         """The trainings of the baselines so far."""
         return self._search.baselines()
+
+    def promotions(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """Which candidates were found worth more trainings: their numbers, by stage and rung; the first rung is 0."""
+        return self._search.promotions()
 
     def ranking(self) -> Ranking:
         """The losses, best first, with what is known of them."""

@@ -33,13 +33,21 @@ class Rank(NamedTuple):
     """Ties go to the earlier one."""
 
 
-def survivors(candidates: Iterable[Candidate], population_size: int, share: float) -> list[Candidate]:
+def survivors(
+    candidates: Iterable[Candidate], population_size: int, share: float, values: Mapping[int, float] | None = None
+) -> list[Candidate]:
     """The candidates of a stage that breed the next, best first.
 
     Finished ones come first, by AULC; then pruned and failed ones, by their last score. Those without any score are
     left out. There are as many as the share of a whole population, and at least one; so also if the stage is cut short.
+
+    Args:
+        candidates: Those of the stage.
+        population_size: How many a whole stage has.
+        share: Which share of it breeds.
+        values: By what finished ones are compared instead of the AULC of their first training, by their numbers.
     """
-    return _best(candidates, _rank_of_candidate, population_size, share)
+    return _best(candidates, lambda each: _rank_of_candidate(each, values), population_size, share)
 
 
 def surviving_trials(
@@ -67,11 +75,14 @@ def _best(
     return list(islice(fit, max(1, round(population_size * share))))
 
 
-def _rank_of_candidate(candidate: Candidate) -> Rank | None:
+def _rank_of_candidate(candidate: Candidate, values: Mapping[int, float] | None) -> Rank | None:
     if candidate.state == "running" or not candidate.curve.points:
         return None
     is_finished = candidate.state == "finished"
-    score = candidate.curve.aulc if is_finished else candidate.curve.points[-1].score
+    if is_finished:
+        score = candidate.curve.aulc if values is None else values.get(candidate.number, math.nan)
+    else:
+        score = candidate.curve.points[-1].score
     return Rank(not is_finished, -score, candidate.number) if math.isfinite(score) else None
 
 

@@ -101,7 +101,7 @@ def shared_grid(
 
 
 def _records(dataset: Dataset) -> Sequence[TrialRecord]:
-    """A search trains its candidates once each: only its baselines can be compared."""
+    """A search trains most of its candidates once: only its baselines can be compared."""
     return dataset.baselines if dataset.kind == "search" else dataset.records
 
 
@@ -145,10 +145,11 @@ def _shared_configs(datasets: Sequence[Dataset], environments: Sequence[str]) ->
 
 def _configs(dataset: Dataset) -> dict[str, TrainConfig]:
     """What was not a setting yet when a dataset was written is as by default."""
-    training = dataset.settings["training"]
-    each = [training] if dataset.kind == "search" else training.values()
     try:
-        configs = [with_mapping(TrainConfig(), settings) for settings in each]
+        if dataset.kind == "search":
+            configs = list(dataset.search_config.configs)
+        else:
+            configs = [with_mapping(TrainConfig(), settings) for settings in dataset.settings["training"].values()]
     except BadInput as error:
         raise BadInput(f"{dataset.path}: {error}") from error
     return {_env_name(config.environment.env): config for config in configs}

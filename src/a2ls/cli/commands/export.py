@@ -41,7 +41,8 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls export", arguments)
     exported = export(chosen.folders, chosen.out)
-    counts = f"{count_of(exported.candidates, 'candidate')} and {count_of(exported.baselines, 'baseline')}"
+    further = f", {count_of(exported.further, 'further training')} of them" if exported.further else ""
+    counts = f"{count_of(exported.candidates, 'candidate')}{further} and {count_of(exported.baselines, 'baseline')}"
     if exported.studies > 1:
         again = f", without {exported.left_out} that a folder before has" if exported.left_out else ""
         counts += f" of {exported.studies} searches and benchmarks{again}"
