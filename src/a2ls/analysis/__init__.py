@@ -3,7 +3,7 @@
 `a2ls.analysis.figures` and `a2ls.analysis.report` draw, with Plotly, which takes a moment to load.
 
 >>> dataset = read_dataset(Path("runs/my-search"))
->>> stage_statistics(dataset.candidates)
+>>> stage_statistics(dataset.candidates, dataset.ranking)
 
 `recorded_trainings` gives those that come with the package (docs/data.md).
 """
@@ -20,8 +20,10 @@ from a2ls.analysis._leaderboard import (
     StageStatistics,
     ancestry,
     baseline_results,
+    estimate_words,
     finished_candidates,
     finite_score,
+    mean_curve,
     rank_candidates,
     stage_statistics,
 )
@@ -134,6 +136,7 @@ __all__ = [
     "critic_landscape",
     "csv_text",
     "directions_words",
+    "estimate_words",
     "export",
     "finished_candidates",
     "finite_score",
@@ -142,6 +145,7 @@ __all__ = [
     "landscape_page",
     "landscape_summary",
     "make_dashboard",
+    "mean_curve",
     "part_cells",
     "parts_headings",
     "published_for",

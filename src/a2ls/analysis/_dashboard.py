@@ -13,8 +13,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from optuna.study._frozen import FrozenStudy
 
 from a2ls._errors import BadInput
+from a2ls._formatting import AULC, RELATIVE_AULC
 from a2ls.analysis._dataset import read_dataset
-from a2ls.search import SearchFolder
+from a2ls.search import SearchConfig, SearchFolder
 
 # Where the dashboard looks for plots among the attributes of a study: this, a name, and the number of a piece.
 _PLOT = "dashboard:plot_data:evolution:0"
@@ -48,10 +49,11 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
         from optuna_dashboard import wsgi  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise BadInput("the dashboard needs the extra 'analysis': pip install 'a2ls[analysis]'") from error
-    study = SearchFolder.open(path).study()
+    search = SearchFolder.open(path)
+    study = search.study()
     storage: Any = study._storage
     stored_studies, stored_attributes = storage.get_all_studies, storage.get_study_system_attrs
-    names = {_METRIC_NAMES: ["AULC"]}
+    names = {_METRIC_NAMES: [_objective(search.config)]}
     drawn = _remembered(lambda: _evolution_json(path))
 
     def with_evolution() -> list[FrozenStudy]:
@@ -67,6 +69,12 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
         return make_server(host, port, _adapted(wsgi(storage)), server_class=Dashboard, handler_class=_Quiet)
     except OSError as error:
         raise BadInput(f"cannot listen on {host}, port {port}: {error.strerror}; give another --port") from error
+
+
+def _objective(config: SearchConfig) -> str:
+    """What the study is told of a candidate, in words."""
+    unit = AULC if len(config.environments) == 1 else RELATIVE_AULC
+    return f"estimated {unit.name}" if config.selection == "estimate" else unit.name
 
 
 def _evolution_json(path: Path) -> str | None:

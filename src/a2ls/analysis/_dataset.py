@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from a2ls._errors import BadInput
+from a2ls._formatting import AULC, RELATIVE_AULC, Unit
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.search import Ranking, Scale, SearchConfig, SearchFolder, rank_losses
 from a2ls.space import Loss, Operator
@@ -164,6 +165,11 @@ class Dataset:
     def ranking(self) -> Ranking:
         """The losses of a search, best first, with what all of their trainings say of them."""
         return rank_losses(self.search_config, self.candidates, self.further, self.baselines)
+
+    @property
+    def unit(self) -> Unit:
+        """What its AULCs are in."""
+        return RELATIVE_AULC if self.is_relative else AULC
 
     def on_one_scale(self) -> Dataset:
         """The same with scores that can be compared, whichever environment they are of.

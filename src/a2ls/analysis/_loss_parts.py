@@ -112,14 +112,17 @@ class Analysis:
     @property
     def environment(self) -> str:
         """Where the agents were trained, and what they saw if that was not a vector."""
-        settings = self.dataset.settings["training"]["environment"]
-        return f"{settings['env']} (pixels)" if settings.get("pixels") else str(settings["env"])
+        pixels = self.dataset.settings["training"]["environment"].get("pixels")
+        envs = ", ".join(self.dataset.search_config.environments)
+        return f"{envs} (pixels)" if pixels else envs
 
 
 def analyse(
     dataset: Dataset, patterns: Mapping[str, Loss] = PATTERNS, *, stage: int | None = None, independent: bool = False
 ) -> Analysis:
-    """Compare the candidates of a search, finished or not, by the parts of their losses.
+    """Compare the candidates of a search, finished or not, by the parts of their losses and their first trainings.
+
+    Those of a search on several environments are compared by scores relative to the plain agent.
 
     Args:
         dataset: The search.
@@ -128,12 +131,13 @@ def analyse(
         independent: Count those alone that were drawn independently: at random or from a prior.
 
     Raises:
-        BadInput: If it is a benchmark, or has scores of several environments, which must not be pooled.
+        BadInput: If it is a benchmark, or has scores of environments that are not those of the search.
     """
     if dataset.kind != "search":
         raise BadInput(f"{dataset.path} holds a {dataset.kind}, but only the candidates of a search are analysed")
     environments = dict.fromkeys(candidate.env for candidate in dataset.candidates)
-    if len(environments) > 1:
+    dataset = dataset.on_one_scale()
+    if len(environments) > 1 and not dataset.is_relative:
         raise BadInput(
             f"{dataset.path} has candidates of several environments, whose scores are not alike: "
             f"{', '.join(environments)}"

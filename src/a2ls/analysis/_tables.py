@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from a2ls._formatting import number_text, p_value_text
+from a2ls._formatting import AULC, Unit, number_text, p_value_text
 from a2ls.analysis._leaderboard import STATE_ORDER, TOP, baseline_results, stage_statistics
 from a2ls.analysis._loss_parts import Analysis, Family, GroupComparison
 from a2ls.benchmark import MethodRuns
+from a2ls.search import Ranking
 from a2ls.studies import Candidate
 
 ANALYSIS_COLUMNS = (
@@ -73,7 +74,7 @@ def analysis_mapping(analysis: Analysis) -> dict[str, Any]:
             "left_out": analysis.selection.left_out,
             "independent": analysis.independent,
             "comparisons": [_comparison(each) for each in analysis.comparisons],
-            "stages": stage_statistics(dataset.candidates),
+            "stages": stage_statistics(dataset.candidates, dataset.ranking),
             "baselines": [
                 {"name": runs.name, "mean": runs.mean(), "scores": runs.scores()}
                 for runs in baseline_results(dataset.baselines)
@@ -106,12 +107,12 @@ class StagesTable(NamedTuple):
         return "stage", *self.states, *self.scores
 
 
-def stages_table(candidates: Iterable[Candidate], baselines: Iterable[MethodRuns]) -> StagesTable:
+def stages_table(candidates: Iterable[Candidate], baselines: Iterable[MethodRuns], ranking: Ranking) -> StagesTable:
     """The stages that have begun and the baselines that have finished; running candidates only if there are any.
 
     Beside the name of a baseline stands how far its seeds lie apart.
     """
-    stages = stage_statistics(candidates)
+    stages, unit = stage_statistics(candidates, ranking), ranking.unit
     states = tuple(state for state in STATE_ORDER if state != "running" or any(each.counts[state] for each in stages))
     return StagesTable(
         states,
@@ -120,15 +121,15 @@ def stages_table(candidates: Iterable[Candidate], baselines: Iterable[MethodRuns
             (
                 str(each.stage),
                 *(str(each.counts[state]) for state in states),
-                *map(number_text, (each.average, each.top, each.best)),
+                *map(unit.text, (each.average, each.top, each.best)),
             )
             for each in stages
         ],
         [
             (
-                f"{each.name} ({each.spread})",
+                f"{each.name} ({each.spread(unit)})",
                 *(str(len(each.records)) if state == "finished" else "" for state in states),
-                *(number_text(each.mean()), "", number_text(each.scores().max())),
+                *(unit.text(each.mean()), "", unit.text(each.scores().max())),
             )
             for each in baselines
         ],
@@ -161,13 +162,13 @@ def parts_headings(comparisons: Sequence[GroupComparison]) -> PartCells:
     return PartCells("", *comparisons[0].groups, "difference", "", "p", "Holm")
 
 
-def part_cells(comparison: GroupComparison) -> PartCells:
+def part_cells(comparison: GroupComparison, unit: Unit = AULC) -> PartCells:
     """The cells of one comparison."""
     return PartCells(
         comparison.what,
-        f"{number_text(comparison.mean_with)} ({comparison.n_with:,})",
-        f"{number_text(comparison.mean_without)} ({comparison.n_without:,})",
-        number_text(comparison.difference, sign=True),
+        f"{unit.text(comparison.mean_with)} ({comparison.n_with:,})",
+        f"{unit.text(comparison.mean_without)} ({comparison.n_without:,})",
+        number_text(comparison.difference, unit.digits, sign=True),
         comparison.stars,
         p_value_text(comparison.p),
         p_value_text(comparison.holm),

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from a2ls._errors import BadInput
+from a2ls._formatting import AULC, Unit
 from a2ls._statistics import Array, Interval, mean_estimate, normalised, with_best_as_one
 from a2ls.benchmark._benchmark import Grid
 from a2ls.space import MSE, OPERATORS, Loss, Operator
@@ -47,12 +48,11 @@ class MethodRuns:
         """Its name, and of how many seeds its scores are the mean."""
         return f"{self.name} ({'one seed' if len(self.records) == 1 else f'mean of {len(self.records)} seeds'})"
 
-    @property
-    def spread(self) -> str:
+    def spread(self, unit: Unit = AULC) -> str:
         """How many seeds there are, and how far their AULCs lie apart."""
         if len(self.records) == 1:
             return "one seed"
-        return f"{len(self.records)} seeds: {self.scores().min():.1f} to {self.scores().max():.1f}"
+        return f"{len(self.records)} seeds: {unit.range_text((self.scores().min(), self.scores().max()))}"
 
     def scores(self, measure: Measure = "aulc", seeds: Iterable[int] | None = None) -> Array:
         """The score of each of these seeds, or of all: the AULC, or the last score of the curve."""

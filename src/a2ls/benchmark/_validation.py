@@ -1,8 +1,8 @@
 """The paper's cross-validation (section 4.2): the best losses of a search, trained again where luck does not count.
 
-A search trains a loss once, with one seed in one environment, and then takes the best of hundreds: part of such a score
-is luck. So the best few are trained anew, in several environments, and with seeds that the search has not used: those
-after its last. The score that selected a loss is never used again.
+A search trains most losses once, with one seed in one environment, and then takes the best of hundreds: part of such a
+score is luck. So the best few are trained anew, in several environments, and with seeds that the search has not used:
+those after its last. The scores that selected a loss are never used again.
 
 The best of them is a winner only if it is shown to be better than the baseline: that none is, is an answer too.
 """
@@ -10,7 +10,6 @@ The best of them is a winner only if it is shown to be better than the baseline:
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from a2ls._statistics import (
 from a2ls.benchmark._benchmark import BenchmarkFolder, Grid
 from a2ls.benchmark._results import method_runs
 from a2ls.engine import Engine
-from a2ls.search import SearchFolder
+from a2ls.search import Ranking, SearchFolder
 from a2ls.space import Loss
 from a2ls.studies import Candidate, Method, StudyFolder, baseline, loss_method
 from a2ls.training import TrainConfig, plain_baseline, write_whole
@@ -49,11 +48,13 @@ class Selected:
     """A loss that a search found good."""
 
     place: int
-    """Which of the selected losses it is by its score in the search, from 1."""
+    """Which of the selected losses it is as the search ranks them, from 1."""
     loss: Loss
     """In canonical form."""
-    score: float
-    """The mean AULC of its trainings in the search."""
+    estimate: Estimate
+    """How good it is, as far as the search knows: in the unit of its ranking."""
+    trainings: int
+    """How many that rests on."""
     candidates: tuple[int, ...]
     """Numbers of the candidates with this loss."""
 
@@ -62,34 +63,30 @@ class Selected:
         return loss_method(self.loss, algorithm)
 
 
-def best_losses(candidates: Iterable[Candidate], top: int, stage: int | None = None) -> list[Selected]:
-    """The best different losses of a search, the best first; those of one stage, if it is given.
+def best_losses(
+    ranking: Ranking, candidates: Iterable[Candidate], top: int, stage: int | None = None
+) -> list[Selected]:
+    """The best different losses of a search, the best first; those with a candidate in one stage, if it is given.
 
-    Only finished candidates count. Losses with one canonical form are one loss, ranked by the mean of its trainings; a
-    candidate that took over the result of another adds nothing to it.
+    Args:
+        ranking: What is known of the losses.
+        candidates: All of the search.
+        top: How many at most.
+        stage: The stage.
     """
-    by_form: dict[Loss, list[Candidate]] = {}
-    for candidate in candidates:
-        if candidate.loss is not None and candidate.state == "finished" and stage in (None, candidate.stage):
-            by_form.setdefault(candidate.loss.canonical(), []).append(candidate)
-    ranked = sorted(by_form.items(), key=lambda item: (-_mean_score(item[1]), item[1][0].number))
+    wanted = {candidate.number for candidate in candidates if stage in (None, candidate.stage)}
+    found = ((each, tuple(number for number in each.candidates if number in wanted)) for each in ranking.losses)
+    chosen = [(each, numbers) for each, numbers in found if numbers][:top]
     return [
-        Selected(place, form, _mean_score(own), tuple(candidate.number for candidate in own))
-        for place, (form, own) in enumerate(ranked[:top], 1)
+        Selected(place, each.loss, each.estimate, len(each.trainings), numbers)
+        for place, (each, numbers) in enumerate(chosen, 1)
     ]
-
-
-def _mean_score(candidates: Sequence[Candidate]) -> float:
-    trainings = {
-        each.number if each.repeat_of is None else each.repeat_of: each.curve.aulc for each in candidates
-    }.values()
-    return math.fsum(trainings) / len(trainings)
 
 
 def first_fresh_seed(search: SearchFolder) -> int:
     """The seed after the last one that the search has trained with."""
     config = search.config
-    used = [record.seed for record in (*search.candidates(), *search.baselines())]
+    used = [record.seed for record in (*search.candidates(), *search.further(), *search.baselines())]
     return max(config.seed, config.seed + config.baseline_seeds - 1, *used) + 1
 
 
@@ -222,7 +219,7 @@ class Validation:
             raise BadInput(f"top is {top} and seeds is {seeds}, but both must be at least 1")
         algorithm = search.config.training.algorithm
         reference = baseline(baseline_name or plain_baseline(algorithm))
-        selected = best_losses(search.candidates(), top, stage)
+        selected = best_losses(search.ranking(), search.candidates(), top, stage)
         if not selected:
             where = "" if stage is None else f" in stage {stage}"
             raise BadInput(f"{search.path} has no finished candidate{where}: there is nothing to validate")
@@ -296,6 +293,7 @@ class Validation:
                     "place": entry.selected.place,
                     "loss": str(entry.selected.loss),
                     "candidates": list(entry.selected.candidates),
+                    "search": _known_before(entry.selected),
                     "normalised": _estimates(verdict, entry.selected),
                 }
                 for entry in verdict.overall
@@ -356,9 +354,19 @@ def _about(search: SearchFolder, verdict: Verdict) -> str:
     shown = _SHOWN[verdict.outcome].format(baseline=verdict.baseline)
     return (
         f"{shown}; best of {count_of(len(verdict.overall), 'loss', 'losses')} of a search on "
-        f"{search.config.training.environment.env}, cross-validated on {', '.join(verdict.environments)} with fresh "
+        f"{', '.join(search.config.environments)}, cross-validated on {', '.join(verdict.environments)} with fresh "
         f"seeds ({', '.join(map(str, verdict.seeds))}): {verdict.best.mean.value:.3f}, where {verdict.baseline} is 1"
     )
+
+
+def _known_before(selected: Selected) -> dict[str, object]:
+    """What the search knew of a loss."""
+    interval = selected.estimate.interval
+    return {
+        "estimate": selected.estimate.value,
+        "interval": None if interval is None else list(interval),
+        "trainings": selected.trainings,
+    }
 
 
 def _estimates(verdict: Verdict, selected: Selected) -> dict[str, Any]:

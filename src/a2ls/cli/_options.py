@@ -195,7 +195,7 @@ def parse_for_environments(
     prog: str,
     make: Callable[[TrainingOptions], E],
     base: Callable[[str], TrainConfig],
-    default_env: str,
+    *default_envs: str,
 ) -> tuple[E, tuple[TrainConfig, ...]]:
     """Read a command line, and the settings in each environment that it names.
 
@@ -206,15 +206,15 @@ def parse_for_environments(
         prog: The command.
         make: The defaults of all options.
         base: The settings for an environment that no option changes.
-        default_env: The environment if none is given.
+        default_envs: The environments if none is given.
     """
 
     def in_environment(env: str) -> E:
         default = make(TrainingOptions.of(base(env)))
         return parse(type(default), prog, arguments, default)
 
-    chosen = in_environment(default_env)
-    envs = flat(chosen.env) or (default_env,)
+    chosen = in_environment(default_envs[0])
+    envs = flat(chosen.env) or default_envs
     return chosen, tuple(in_environment(env).settings.to_config() for env in envs)
 
 

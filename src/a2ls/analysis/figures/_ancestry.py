@@ -8,11 +8,13 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
-from a2ls._formatting import count_of
+from a2ls._formatting import AULC, Unit, count_of
+from a2ls._statistics import Interval
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import finite_score
 from a2ls.analysis.figures._style import in_origin_order, new_figure, origin_colour, origin_symbol, wrapped
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of
+from a2ls.search import RankedLoss
 from a2ls.space import Element, Loss
 from a2ls.studies import Candidate
 
@@ -65,9 +67,9 @@ def centred(count: int) -> list[float]:
 
 TITLE = "Ancestors of the best candidate"
 CAPTION = (
-    "The best candidate at the bottom and above it everyone it descends from, one row for each stage. Marks show AULC "
-    "and number; words on the lines say how a child was made of its parent. Point at them to see which elements were "
-    "added or removed."
+    "The best candidate at the bottom and above it everyone it descends from, one row for each stage. Marks show "
+    "AULC, as it is estimated, and number; words on the lines say how a child was made of its parent. Point at them "
+    "to see which elements were added or removed."
 )
 NEEDS = "a finished candidate"
 
@@ -117,8 +119,11 @@ class Ancestor:
     loss: str
     """In text form."""
     aulc: float | None
+    """As far as it is known: the estimate of a finished one."""
     origin: str
     state: str
+    interval: Interval | None = None
+    """95 %, of the estimate."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,7 @@ class AncestryTree:
     nodes: tuple[Ancestor, ...]
     """Oldest rows first, from left to right."""
     edges: tuple[Descent, ...]
+    unit: Unit = AULC
 
 
 def change(parent: Loss, child: Loss) -> Change:
@@ -162,6 +168,7 @@ def change(parent: Loss, child: Loss) -> Change:
 
 def ancestry_tree(dataset: Dataset) -> AncestryTree | None:
     """The ancestors of the best finished candidate; None if there is none yet. Unknown parents are left out."""
+    dataset = dataset.on_one_scale()
     best = next(iter(finished_trainings(dataset)), None)
     if best is None:
         return None
@@ -171,7 +178,7 @@ def ancestry_tree(dataset: Dataset) -> AncestryTree | None:
     }
     rows = layers_of({number: candidate.stage for number, candidate in family.items()}, parents)
     nodes = [
-        _ancestor(family[number], row, x)
+        _ancestor(family[number], dataset.ranking.by_candidate.get(number), row, x)
         for row, members in enumerate(untangled(rows, parents))
         for number, x in zip(members, centred(len(members)), strict=True)
     ]
@@ -180,7 +187,7 @@ def ancestry_tree(dataset: Dataset) -> AncestryTree | None:
         for child in sorted(family.values(), key=lambda each: each.number)
         for parent in dict.fromkeys(parents[child.number])
     ]
-    return AncestryTree(environment(dataset), best.number, tuple(nodes), tuple(edges))
+    return AncestryTree(environment(dataset), best.number, tuple(nodes), tuple(edges), dataset.unit)
 
 
 def _family(best: Candidate, by_number: Mapping[int, Candidate]) -> dict[int, Candidate]:
@@ -194,16 +201,17 @@ def _family(best: Candidate, by_number: Mapping[int, Candidate]) -> dict[int, Ca
     return family
 
 
-def _ancestor(candidate: Candidate, row: int, x: float) -> Ancestor:
+def _ancestor(candidate: Candidate, known: RankedLoss | None, row: int, x: float) -> Ancestor:
     return Ancestor(
         number=candidate.number,
         stage=candidate.stage,
         row=row,
         x=x,
         loss=candidate.marked_label,
-        aulc=finite_score(candidate),
+        aulc=finite_score(candidate) if known is None else known.estimate.value,
         origin=candidate.origin,
         state=candidate.state,
+        interval=None if known is None else known.estimate.interval,
     )
 
 
@@ -217,7 +225,7 @@ def draw_ancestry_tree(data: AncestryTree) -> go.Figure:
     widest = max(sum(node.row == row for node in data.nodes) for row in range(rows))
     _draw_mutations(figure, data, by_number, in_words=widest <= _MOST_IN_ROW_FOR_KINDS)
     for origin in in_origin_order([node.origin for node in data.nodes]):
-        _draw_nodes(figure, [node for node in data.nodes if node.origin == origin], data.best, widest)
+        _draw_nodes(figure, [node for node in data.nodes if node.origin == origin], data, widest)
     half = (widest - 1) / 2 + 0.6
     figure.update_xaxes(range=[-half, half], visible=False)
     figure.update_yaxes(
@@ -301,18 +309,15 @@ def _mutation_hover(edges: Sequence[Descent], by_number: Mapping[int, Ancestor])
     return "<br>".join(lines)
 
 
-def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], best: int, widest: int) -> None:
-    origin = nodes[0].origin
-    scores = ["no score" if node.aulc is None else f"{node.aulc:.1f}" for node in nodes]
+def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], data: AncestryTree, widest: int) -> None:
+    origin, best, unit = nodes[0].origin, data.best, data.unit
+    scores = ["no score" if node.aulc is None else unit.text(node.aulc) for node in nodes]
     figure.add_scatter(
         x=[node.x for node in nodes],
         y=[node.row for node in nodes],
         text=[f" <b>{score}</b><br> #{node.number}" for node, score in zip(nodes, scores, strict=True)],
         textposition="middle right",
-        customdata=[
-            [node.number, node.stage, score, node.state, wrapped(node.loss)]
-            for node, score in zip(nodes, scores, strict=True)
-        ],
+        customdata=[[node.number, node.stage, _known(node, unit), node.state, wrapped(node.loss)] for node in nodes],
         mode="markers+text" if widest <= _MOST_IN_ROW_FOR_NUMBERS else "markers",
         name=origin,
         marker={
@@ -323,5 +328,9 @@ def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], best: int, widest:
         },
         cliponaxis=False,
         hovertemplate="<b>candidate %{customdata[0]}</b>, stage %{customdata[1]}, %{customdata[3]}<br>"
-        f"AULC %{{customdata[2]}}<br>origin: {origin}<br>%{{customdata[4]}}<extra></extra>",
+        f"{unit.name} %{{customdata[2]}}<br>origin: {origin}<br>%{{customdata[4]}}<extra></extra>",
     )
+
+
+def _known(node: Ancestor, unit: Unit) -> str:
+    return "unknown" if node.aulc is None else unit.estimate_text(node.aulc, node.interval)

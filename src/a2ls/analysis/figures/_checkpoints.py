@@ -48,6 +48,7 @@ def checkpoint_correlations(dataset: Dataset) -> CheckpointCorrelations | None:
 
     Candidates whose checkpoints are not those of most others are left out.
     """
+    dataset = dataset.on_one_scale()
     curves = [*map(candidate_curve, finished_trainings(dataset))]
     if not curves:
         return None

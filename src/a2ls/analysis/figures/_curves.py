@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from a2ls._formatting import AULC, Unit, count_of
 from a2ls._statistics import MIN_SEEDS, Interval, mean_band
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._leaderboard import TOP, baseline_results
+from a2ls.analysis._leaderboard import TOP, baseline_results, mean_curve
 from a2ls.analysis.figures._style import (
     SKY,
     baseline_line,
@@ -20,15 +21,19 @@ from a2ls.analysis.figures._style import (
     seeds_words,
     wrapped,
 )
-from a2ls.analysis.figures._trainings import environment, finished_trainings
+from a2ls.analysis.figures._trainings import environment
 from a2ls.benchmark import MethodRuns
+from a2ls.search import RankedLoss
 from a2ls.studies import Candidate
+from a2ls.training import Curve
 
 TITLE = "Curves of the best candidates"
 CAPTION = (
-    "How the score grows while an agent trains. Solid lines are the best candidates, each trained once and chosen for "
-    "its score, so part of their lead is luck. Broken lines are baselines: the mean of their seeds, which are the "
-    "small marks; from three seeds on a band is the 95 % interval of the mean, which is too narrow from fewer than ten."
+    "How the score grows while an agent trains. Solid lines are the best candidates, each the mean of its trainings. "
+    "They were chosen for their scores, so part of their lead is luck: the numbers beside them are estimates with 95 "
+    "% intervals that allow for it, where the search can tell. Broken lines are baselines: the mean of their seeds, "
+    "which are the small marks; from three seeds on a band is the 95 % interval of the mean, which is too narrow from "
+    "fewer than ten."
 )
 NEEDS = "a finished candidate or baseline"
 
@@ -44,8 +49,15 @@ class CandidateCurve:
     loss: str
     """In text form."""
     aulc: float
+    """Of this curve."""
     steps: tuple[int, ...]
     scores: tuple[float, ...]
+    estimate: float
+    """Of the loss; the AULC if nothing tells luck from quality."""
+    interval: Interval | None = None
+    """95 %, of the estimate."""
+    trainings: int = 1
+    """Of how many the curve is the mean."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,7 @@ class LearningCurves:
     env: str
     candidates: tuple[CandidateCurve, ...]
     baselines: tuple[BaselineCurve, ...]
+    unit: Unit = AULC
 
 
 def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
@@ -77,18 +90,40 @@ def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
     """
     if dataset.kind != "search":
         return None
-    candidates = tuple(map(candidate_curve, finished_trainings(dataset)[:top]))
+    dataset = dataset.on_one_scale()
+    by_number = {candidate.number: candidate for candidate in dataset.candidates}
+    best = ((by_number[each.candidates[0]], each) for each in dataset.ranking.losses[:top])
+    candidates = tuple(_loss_curve(candidate, known) for candidate, known in best)
     baselines = tuple(map(_baseline_curve, baseline_results(dataset.baselines)))
     if not (candidates or baselines):
         return None
-    return LearningCurves(environment(dataset), candidates, baselines)
+    return LearningCurves(environment(dataset), candidates, baselines, dataset.unit)
+
+
+def _loss_curve(candidate: Candidate, known: RankedLoss) -> CandidateCurve:
+    """The mean curve of all trainings of a candidate's loss."""
+    curve, estimate = mean_curve(known.trainings), known.estimate
+    return CandidateCurve(
+        candidate.number,
+        candidate.marked_label,
+        curve.aulc,
+        *_steps_and_scores(curve),
+        estimate.value,
+        estimate.interval,
+        len(known.trainings),
+    )
 
 
 def candidate_curve(candidate: Candidate) -> CandidateCurve:
-    """The curve of a finished candidate."""
-    points = candidate.curve.points
-    steps, scores = tuple(point.step for point in points), tuple(point.score for point in points)
-    return CandidateCurve(candidate.number, candidate.marked_label, candidate.curve.aulc, steps, scores)
+    """The curve of a finished candidate: that of its first training."""
+    curve = candidate.curve
+    return CandidateCurve(
+        candidate.number, candidate.marked_label, curve.aulc, *_steps_and_scores(curve), estimate=curve.aulc
+    )
+
+
+def _steps_and_scores(curve: Curve) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    return tuple(point.step for point in curve.points), tuple(point.score for point in curve.points)
 
 
 def _baseline_curve(runs: MethodRuns) -> BaselineCurve:
@@ -105,44 +140,46 @@ def _baseline_curve(runs: MethodRuns) -> BaselineCurve:
 
 def draw_learning_curves(data: LearningCurves) -> go.Figure:
     """Draw candidates as solid lines and baselines as broken ones with their seeds and bands."""
-    best = f"the best {len(data.candidates)} by AULC" if len(data.candidates) > 1 else "the best by AULC"
+    by = "AULC" if all(each.interval is None for each in data.candidates) else "estimate"
+    best = f"the best {len(data.candidates)} by {by}" if len(data.candidates) > 1 else f"the best by {by}"
     figure = new_figure(
         TITLE, f"{data.env}: {best if data.candidates else 'no candidate is finished yet'}", _HEIGHT, 80
     )
     for curve in data.baselines:
-        _draw_baseline(figure, curve)
+        _draw_baseline(figure, curve, data.unit)
     # The best last, on top of all others; the legend has it first nevertheless.
     for place in reversed(range(len(data.candidates))):
-        _draw_candidate(figure, data.candidates[place], place)
+        _draw_candidate(figure, data.candidates[place], place, data.unit)
     figure.update_xaxes(title="environment steps", rangemode="tozero")
-    figure.update_yaxes(title="score (mean return)")
+    figure.update_yaxes(title="score (mean return)" if data.unit == AULC else "score (relative mean return)")
     return figure
 
 
-def _draw_candidate(figure: go.Figure, curve: CandidateCurve, place: int) -> None:
+def _draw_candidate(figure: go.Figure, curve: CandidateCurve, place: int, unit: Unit) -> None:
     is_best = place == 0
     figure.add_scatter(
         x=curve.steps,
         y=curve.scores,
         mode="lines+markers",
-        name=f"{place + 1}. candidate {curve.number}: {curve.aulc:.1f}",
+        name=f"{place + 1}. candidate {curve.number}: {unit.estimate_text(curve.estimate, curve.interval)}",
         line={"color": SKY, "width": 4 if is_best else 1.5},
         marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 10 if is_best else 8},
         opacity=1 if is_best else 0.8,
         legendrank=place,
-        hovertemplate=curve_hover(curve),
+        hovertemplate=curve_hover(curve, unit),
     )
 
 
-def curve_hover(curve: CandidateCurve) -> str:
+def curve_hover(curve: CandidateCurve, unit: Unit) -> str:
     """What to show at a point of a candidate's curve."""
+    mean = f", mean of {count_of(curve.trainings, 'training')}" if curve.trainings > 1 else ""
     return (
-        f"<b>candidate {curve.number}</b>, AULC {curve.aulc:.1f}<br>%{{y:.1f}} at step %{{x:,}}<br>"
-        f"{wrapped(curve.loss)}<extra></extra>"
+        f"<b>candidate {curve.number}</b>, {unit.name} {unit.text(curve.aulc)}{mean}<br>"
+        f"%{{y:.{unit.digits}f}} at step %{{x:,}}<br>{wrapped(curve.loss)}<extra></extra>"
     )
 
 
-def _draw_baseline(figure: go.Figure, curve: BaselineCurve) -> None:
+def _draw_baseline(figure: go.Figure, curve: BaselineCurve, unit: Unit) -> None:
     line = baseline_line(curve.name)
     mean = "" if len(curve.scores) == 1 else "mean of "
     name = f"{escaped(curve.name)}: {mean}{seeds_words(len(curve.scores))}"
@@ -166,15 +203,16 @@ def _draw_baseline(figure: go.Figure, curve: BaselineCurve) -> None:
             marker={"color": line["color"], "size": 5, "opacity": 0.7},
             legendgroup=name,
             showlegend=False,
-            hovertemplate=f"<b>{escaped(curve.name)}</b>, seed {seed}<br>%{{y:.1f}} at step %{{x:,}}<extra></extra>",
+            hovertemplate=f"<b>{escaped(curve.name)}</b>, seed {seed}<br>%{{y:.{unit.digits}f}} at step %{{x:,}}"
+            "<extra></extra>",
         )
     figure.add_scatter(
         x=curve.steps,
         y=curve.mean,
-        customdata=[interval_hover(each) for each in curve.intervals or [None] * len(curve.steps)],
+        customdata=[interval_hover(each, unit) for each in curve.intervals or [None] * len(curve.steps)],
         mode="lines",
         name=name,
         legendgroup=name,
         line=line,
-        hovertemplate=f"<b>{name}</b><br>%{{y:.1f}} at step %{{x:,}}%{{customdata}}<extra></extra>",
+        hovertemplate=f"<b>{name}</b><br>%{{y:.{unit.digits}f}} at step %{{x:,}}%{{customdata}}<extra></extra>",
     )

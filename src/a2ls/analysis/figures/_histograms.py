@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
-from a2ls._formatting import count_of
+from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._style import BLUE, VERMILLION, Panels, axis_number, bold, faint, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of, masks
@@ -52,6 +52,7 @@ def draw_group(
     name: str,
     colour: str,
     *,
+    unit: Unit,
     panel: int = 0,
     legend: bool = True,
 ) -> None:
@@ -71,7 +72,8 @@ def draw_group(
         legendgroup=name,
         showlegend=legend,
         marker={"color": faint(colour, 0.45), "line": {"color": colour, "width": 1.5}},
-        hovertemplate=f"{name}<br>AULC %{{customdata[0]:.1f}} to %{{customdata[1]:.1f}}<br>"
+        hovertemplate=f"{name}<br>{unit.name} %{{customdata[0]:.{unit.digits}f}} to "
+        f"%{{customdata[1]:.{unit.digits}f}}<br>"
         f"%{{y:.0f}} % (%{{customdata[2]}} of {own.count})<extra></extra>",
         **axes,
     )
@@ -115,10 +117,12 @@ class PatternHistograms:
     count: int
     edges: tuple[float, ...]
     patterns: tuple[PatternHistogram, ...]
+    unit: Unit = AULC
 
 
 def pattern_histograms(dataset: Dataset) -> PatternHistograms | None:
-    """All finished candidates, split by each of the patterns in turn; None if there is none yet."""
+    """The first trainings of all finished candidates, split by each of the patterns; None if there is none yet."""
+    dataset = dataset.on_one_scale()
     candidates = finished_trainings(dataset)
     if not candidates:
         return None
@@ -136,7 +140,7 @@ def pattern_histograms(dataset: Dataset) -> PatternHistograms | None:
                 name, str(pattern), group(scores[present].tolist(), edges), group(scores[~present].tolist(), edges)
             )
         )
-    return PatternHistograms(environment(dataset), len(candidates), edges, tuple(histograms))
+    return PatternHistograms(environment(dataset), len(candidates), edges, tuple(histograms), dataset.unit)
 
 
 def _has(own: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -156,10 +160,10 @@ def draw_pattern_histograms(data: PatternHistograms) -> go.Figure:
     headings = []
     for panel, pattern in enumerate(data.patterns):
         for own, name, colour in ((pattern.absent, "without", VERMILLION), (pattern.present, "with", BLUE)):
-            draw_group(figure, own, data.edges, name, colour, panel=panel, legend=name not in shown)
+            draw_group(figure, own, data.edges, name, colour, unit=data.unit, panel=panel, legend=name not in shown)
             shown |= {name} if own.count else set()
-        headings.append(f"{bold(pattern.name)}  {pattern.loss}<br>{_means(pattern)}")
-        figure.update_layout({f"xaxis{axis_number(panel)}": {"title": "AULC", "zeroline": False}})
+        headings.append(f"{bold(pattern.name)}  {pattern.loss}<br>{_means(pattern, data.unit)}")
+        figure.update_layout({f"xaxis{axis_number(panel)}": {"title": data.unit.name, "zeroline": False}})
         figure.update_layout({f"yaxis{axis_number(panel)}": {"ticksuffix": " %", "nticks": 5}})
         if panel:
             figure.update_layout({f"xaxis{axis_number(panel)}": {"matches": "x"}})
@@ -168,9 +172,9 @@ def draw_pattern_histograms(data: PatternHistograms) -> go.Figure:
     return figure
 
 
-def _means(pattern: PatternHistogram) -> str:
+def _means(pattern: PatternHistogram, unit: Unit) -> str:
     words = [
-        f"{name} {own.mean:.1f} ({own.count:,})" if own.mean is not None else f"none {name}"
+        f"{name} {unit.text(own.mean)} ({own.count:,})" if own.mean is not None else f"none {name}"
         for name, own in (("with", pattern.present), ("without", pattern.absent))
     ]
     return ", ".join(words)

@@ -57,14 +57,17 @@ class SurvivorMasks:
 def survivor_masks(dataset: Dataset) -> SurvivorMasks | None:
     """The elements that survivors use, by stage; None if no candidate has ended with a score yet.
 
-    The survivors of a stage that still runs are those that would breed if it were closed now.
+    The survivors of a stage that still runs are those that would breed if it were closed now. Where candidates are
+    compared by more than their first training, it is by what is known of them by now: when they bred, that was less.
     """
+    dataset = dataset.on_one_scale()
     config = dataset.search_config
+    values = {number: each.value for number, each in dataset.ranking.by_candidate.items()} if config.is_raced else None
     size, share = config.population_size, config.survivors
     by_stage: dict[int, list[Candidate]] = {}
     for candidate in dataset.candidates:
         by_stage.setdefault(candidate.stage, []).append(candidate)
-    chosen = [(stage, survivors(by_stage[stage], size, share)) for stage in sorted(by_stage)]
+    chosen = [(stage, survivors(by_stage[stage], size, share, values)) for stage in sorted(by_stage)]
     chosen = [(stage, best) for stage, best in chosen if best]
     if not chosen:
         return None

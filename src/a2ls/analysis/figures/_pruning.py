@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from a2ls._formatting import AULC, Unit
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._histograms import Group, bin_edges, draw_group, group
 from a2ls.analysis.figures._style import BLUE, VERMILLION, escaped, new_figure
@@ -35,6 +36,7 @@ class PruningHistogram:
     pruned_name: str
     pruned: Group
     """The search with mse alone."""
+    unit: Unit = AULC
 
 
 def pruning_pair(datasets: Sequence[Dataset]) -> tuple[Dataset, Dataset] | None:
@@ -58,12 +60,19 @@ def _is_pruned(dataset: Dataset) -> bool:
 
 def pruning_histogram(full: Dataset, pruned: Dataset) -> PruningHistogram | None:
     """Compare a search that chose among operators with one that did not; None if one of them has nothing finished."""
+    full, pruned = full.on_one_scale(), pruned.on_one_scale()
     with_all, with_one = ([candidate.curve.aulc for candidate in finished_trainings(each)] for each in (full, pruned))
     if not (with_all and with_one):
         return None
     edges = bin_edges([*with_all, *with_one])
     return PruningHistogram(
-        environment(pruned), edges, full.name, group(with_all, edges), pruned.name, group(with_one, edges)
+        environment(pruned),
+        edges,
+        full.name,
+        group(with_all, edges),
+        pruned.name,
+        group(with_one, edges),
+        pruned.unit,
     )
 
 
@@ -71,9 +80,9 @@ def draw_pruning_histogram(data: PruningHistogram) -> go.Figure:
     """Draw both searches over each other."""
     figure = new_figure(TITLE, f"{data.env}: {data.full_name} and {data.pruned_name}, each adds up to 100 %", _HEIGHT)
     for own, words, colour in ((data.full, "all operators", VERMILLION), (data.pruned, "mse alone", BLUE)):
-        name = f"{words}: mean {own.mean:.1f} of {own.count:,}"
-        draw_group(figure, own, data.edges, escaped(name), colour)
+        name = f"{words}: mean {data.unit.text(own.mean)} of {own.count:,}"
+        draw_group(figure, own, data.edges, escaped(name), colour, unit=data.unit)
     figure.update_layout(barmode="overlay")
-    figure.update_xaxes(title="AULC", zeroline=False)
+    figure.update_xaxes(title=data.unit.name, zeroline=False)
     figure.update_yaxes(title="share of candidates", ticksuffix=" %")
     return figure

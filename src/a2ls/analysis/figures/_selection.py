@@ -8,7 +8,7 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
-from a2ls._formatting import count_of
+from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._curves import CandidateCurve, candidate_curve, curve_hover
 from a2ls.analysis.figures._style import GREEN, SKY, VERMILLION, Panels, axis_number, bold, faint, new_figure
@@ -53,10 +53,12 @@ class Selections:
     count: int
     """How many candidates there were to choose from."""
     selections: tuple[Selection, ...]
+    unit: Unit = AULC
 
 
 def selections(dataset: Dataset, top: int = TOP_SELECTED) -> Selections | None:
     """The `top` best finished candidates by each measure; None if there is none yet."""
+    dataset = dataset.on_one_scale()
     curves = [*map(candidate_curve, finished_trainings(dataset))]
     if not curves:
         return None
@@ -67,7 +69,7 @@ def selections(dataset: Dataset, top: int = TOP_SELECTED) -> Selections | None:
         (f"by the score at step {last:,}", lambda curve: curve.scores[-1]),
     )
     chosen = tuple(_selection(words, measure, curves, top) for words, measure in measures)
-    return Selections(environment(dataset), len(curves), chosen)
+    return Selections(environment(dataset), len(curves), chosen, dataset.unit)
 
 
 def _selection(
@@ -91,14 +93,15 @@ def draw_selections(data: Selections) -> go.Figure:
     figure = new_figure(TITLE, f"{data.env}: chosen from {count_of(data.count, 'finished candidate')}", 0)
     headings = []
     for panel, (selection, colour) in enumerate(zip(data.selections, _COLOURS, strict=True)):
-        _draw_panel(figure, selection, colour, panel)
-        headings.append(f"{bold(selection.measure)}<br>final score {selection.final_score:.1f} on average")
+        _draw_panel(figure, selection, colour, panel, data.unit)
+        final = data.unit.text(selection.final_score)
+        headings.append(f"{bold(selection.measure)}<br>final score {final} on average")
     Panels(len(data.selections), wide=3, narrow=1, height=260).apply(figure, headings, below=60)
     figure.update_layout(showlegend=False)
     return figure
 
 
-def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int) -> None:
+def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int, unit: Unit) -> None:
     number = axis_number(panel)
     axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     for curve in selection.curves:
@@ -108,7 +111,7 @@ def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int
             mode="lines+markers",
             line={"color": faint(colour, 0.55), "width": 1.5},
             marker={"size": 5},
-            hovertemplate=curve_hover(curve),
+            hovertemplate=curve_hover(curve, unit),
             **axes,
         )
     figure.add_scatter(
@@ -117,7 +120,8 @@ def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int
         mode="lines+markers",
         line={"color": colour, "width": 5},
         marker={"size": 9},
-        hovertemplate=f"<b>mean of these {len(selection.curves)}</b><br>%{{y:.1f}} at step %{{x:,}}<extra></extra>",
+        hovertemplate=f"<b>mean of these {len(selection.curves)}</b><br>%{{y:.{unit.digits}f}} at step %{{x:,}}"
+        "<extra></extra>",
         **axes,
     )
     matched = {"matches": "x"} if panel else {}

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from a2ls._formatting import AULC, Unit
 from a2ls._statistics import MIN_SEEDS
 from a2ls.training import baseline_names
 
@@ -199,11 +200,11 @@ def seeds_words(count: int) -> str:
     return f"{seeds}, {'95 % interval' if count >= MIN_SEEDS else 'no interval'}"
 
 
-def interval_hover(interval: Sequence[float] | None) -> str:
+def interval_hover(interval: Sequence[float] | None, unit: Unit = AULC) -> str:
     """The interval of a mean as a line under the pointer, or why there is none."""
     if interval is None:
         return "<br>no interval from so few"
-    return f"<br>95 % interval of the mean: {interval[0]:.1f} to {interval[1]:.1f}"
+    return f"<br>95 % interval of the mean: {unit.range_text(interval)}"
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -12,6 +12,7 @@ from a2ls.analysis._leaderboard import finished_candidates, finite_score
 from a2ls.search import loss_masks
 from a2ls.space import Loss
 from a2ls.studies import Candidate
+from a2ls.training import plain_baseline
 
 
 def finished_trainings(dataset: Dataset) -> list[Candidate]:
@@ -21,7 +22,7 @@ def finished_trainings(dataset: Dataset) -> list[Candidate]:
     """
     return [
         candidate
-        for candidate in finished_candidates(dataset.candidates)
+        for candidate in finished_candidates(dataset.candidates, dataset.ranking)
         if candidate.repeat_of is None and finite_score(candidate) is not None
     ]
 
@@ -34,8 +35,11 @@ def loss_of(candidate: Candidate) -> Loss:
 
 
 def environment(dataset: Dataset) -> str:
-    """Where the agents of a search were trained."""
-    return ", ".join(dataset.environments)
+    """Where the agents of a search were trained, and what their scores are relative to if that is several."""
+    envs = ", ".join(dataset.environments)
+    if not dataset.is_relative:
+        return envs
+    return f"{envs}, relative to {plain_baseline(dataset.search_config.training.algorithm)} = 1"
 
 
 def masks(losses: Iterable[Loss], steps: int | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

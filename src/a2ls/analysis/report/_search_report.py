@@ -11,9 +11,16 @@ from typing import Any
 
 import tomli_w
 
-from a2ls._formatting import UNKNOWN, duration, interval_text, number_text
+from a2ls._formatting import UNKNOWN, Unit, count_of, duration, interval_text, number_text
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._leaderboard import TOP, baseline_results, finished_candidates, finite_score, rank_candidates
+from a2ls.analysis._leaderboard import (
+    TOP,
+    baseline_results,
+    estimate_words,
+    finished_candidates,
+    finite_score,
+    rank_candidates,
+)
 from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, GroupComparison, analyse
 from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
@@ -22,6 +29,7 @@ from a2ls.analysis.report._page import Page, Section, Table, verbatim
 from a2ls.benchmark import MethodRuns
 from a2ls.search import SearchConfig, search_command
 from a2ls.studies import Candidate, loss_label
+from a2ls.training import plain_baseline
 
 _BEST = 10
 
@@ -30,10 +38,12 @@ observes into features. An **auxiliary loss** gives that encoder a second task: 
 stretch of experience (the target) from others (the source). `s0 a0 -> s1` predicts the next state from a state and an
 action; `s` is a state, `a` an action, `r` a reward, and the number counts the steps.
 
-A **candidate** is one such loss, with an agent that was trained with it. Its **score** is the mean return of the
-agent's evaluation episodes, and its **AULC** (area under the learning curve) the mean of its scores during training: it
-is high if the agent learned fast. The search breeds losses in **stages**: the best quarter of a stage are the parents
-of the next. A **baseline** is an agent without a searched loss, trained in the same way."""
+A **candidate** is one such loss, with an agent that was trained with it, or several. The **score** of an agent is the
+mean return of its evaluation episodes, and its **AULC** (area under the learning curve) the mean of its scores during
+training: it is high if the agent learned fast. The **estimate** of a candidate is how good its loss is as far as its
+trainings tell: their mean, drawn to that of the stage as far as luck explains their differences. The search breeds
+losses in **stages**: the best quarter of a stage are the parents of the next. A **baseline** is an agent without a
+searched loss, trained in the same way."""
 
 
 def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
@@ -47,12 +57,14 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
         BadInput: If it is a benchmark.
     """
     analysis = analyse(dataset)
+    steps = sum(record.curve.points[-1].step for record in dataset.records if record.curve.points)
+    dataset = dataset.on_one_scale()
     config = dataset.search_config
     environment = analysis.environment
     sections = [
         Section("words", "What the words mean", _WORDS.replace("*", ""), folded=True),
-        Section("stages", "Stage by stage", _STAGES, tables=(_stages(dataset),)),
-        Section("best", f"The best {_BEST} candidates", _BEST_TEXT, tables=(_best(dataset),)),
+        Section("stages", "Stage by stage", _stages_text(dataset), tables=(_stages(dataset),)),
+        Section("best", f"The best {_BEST} candidates", _best_text(dataset), tables=(_best(dataset),)),
         *_figures(dataset, others),
         _parts(analysis),
         *_validation(dataset.path),
@@ -62,7 +74,7 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
     return Page(
         title=f"A search for an auxiliary loss on {environment}",
         lead=_lead(dataset, environment),
-        facts=_facts(dataset, config),
+        facts=_facts(dataset, config, steps),
         sections=tuple(sections),
         footer=f"Made by A2LS {version('a2ls')} with Python {platform.python_version()}. No network needed.",
     )
@@ -72,36 +84,61 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
 
 
 def _lead(dataset: Dataset, environment: str) -> str:
-    best = next(iter(finished_candidates(dataset.candidates)), None)
-    if best is None:
+    ranking = dataset.ranking
+    if not ranking.losses:
         return f"The search on {environment} has no finished candidate yet: there is nothing to tell so far."
-    said = f"Of {_count(dataset)} the best is `{loss_label(best.loss)}`, with an AULC of {best.curve.aulc:.1f}."
+    best, unit = ranking.losses[0], ranking.unit
+    said = f"Of {_count(dataset)} the best is `{loss_label(best.loss)}`, with "
+    if best.estimate.interval is None:
+        said += f"{_article(unit.name)} of {unit.text(best.estimate.value)}."
+    else:
+        said += (
+            f"an estimated {unit.name} of {unit.text(best.estimate.value)}, 95 % interval "
+            f"{unit.range_text(best.estimate.interval)}, by {count_of(len(best.trainings), 'training')}."
+        )
     baselines = baseline_results(dataset.baselines)
     if baselines:
         strongest = max(baselines, key=MethodRuns.mean)
-        said += f" The strongest baseline, {strongest.name}, has {strongest.mean():.1f} ({strongest.spread})."
+        said += (
+            f" The strongest baseline, {strongest.name}, has {unit.text(strongest.mean())} ({strongest.spread(unit)})."
+        )
+    if dataset.is_relative:
+        plain = plain_baseline(dataset.search_config.training.algorithm)
+        said += f" All scores are relative to {plain}, which is 1 in each environment."
+    estimated = estimate_words(ranking)
+    if estimated is not None:
+        return f"{said}\n\n{estimated}"
     return (
         f"{said}\n\nEach candidate was trained once. The best of many such scores is partly luck and too high on "
         "average (the winner's curse): only a cross-validation with other seeds tells how good a loss is."
     )
 
 
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIO" else f"a {name}"
+
+
 def _count(dataset: Dataset) -> str:
-    ended = len(finished_candidates(dataset.candidates))
+    ended = len(finished_candidates(dataset.candidates, dataset.ranking))
     total = len(dataset.candidates)
     return f"{ended:,} candidates" if ended == total else f"{ended:,} finished candidates ({total:,} begun)"
 
 
-def _facts(dataset: Dataset, config: SearchConfig) -> dict[str, str]:
-    best = next(iter(finished_candidates(dataset.candidates)), None)
+def _facts(dataset: Dataset, config: SearchConfig, steps: int) -> dict[str, str]:
+    best, unit = next(iter(dataset.ranking.losses), None), dataset.unit
+    estimated = "estimated " if dataset.ranking.spreads else ""
     stages = max((candidate.stage for candidate in dataset.candidates), default=0)
-    steps = sum(record.curve.points[-1].step for record in dataset.records if record.curve.points)
+    finished = len(finished_candidates(dataset.candidates, dataset.ranking))
     facts = {
-        "candidates finished": f"{len(finished_candidates(dataset.candidates)):,} of {config.candidates:,}",
+        "candidates finished": f"{finished:,} of {config.candidates:,}",
         "stages begun": f"{stages} of {config.stages}",
-        "best AULC": number_text(None if best is None else best.curve.aulc),
+        f"best {estimated}{unit.name}": UNKNOWN
+        if best is None
+        else unit.estimate_text(best.estimate.value, best.estimate.interval),
         "environment steps": f"{steps:,}",
     }
+    if dataset.further:
+        facts["further trainings"] = f"{len(dataset.further):,}"
     seconds = dataset.settings.get("seconds_spent")
     if seconds:
         facts["time"] = duration(seconds)
@@ -110,24 +147,34 @@ def _facts(dataset: Dataset, config: SearchConfig) -> dict[str, str]:
 
 # Tables
 
-_STAGES = f"""AULC of each stage, and of the baselines with their lowest and highest seed. If the evolution works,
-the averages rise from one stage to the next. The average of the best {TOP} is less a matter of luck than the best
-alone."""
 
-_BEST_TEXT = """Best first, with the stage each was born in and how it was made. One seed each."""
+def _stages_text(dataset: Dataset) -> str:
+    unit, is_estimated = dataset.unit.name, dataset.ranking.spreads is not None
+    text = f"""{f"Estimated {unit}" if is_estimated else unit[0].upper() + unit[1:]} of each stage, and of the baselines
+with their lowest and highest seed. If the evolution works, the averages rise from one stage to the next."""
+    return (
+        text if is_estimated else f"{text} The average of the best {TOP} is less a matter of luck than the best alone."
+    )
+
+
+def _best_text(dataset: Dataset) -> str:
+    text = "Best first, with the stage each was born in and how it was made."
+    if dataset.ranking.spreads is None:
+        return f"{text} One seed each."
+    return f"{text} The score is the mean of the n trainings of a loss, luck included; the estimate allows for luck."
 
 
 def _stages(dataset: Dataset) -> Table:
-    table = stages_table(dataset.candidates, baseline_results(dataset.baselines))
+    table = stages_table(dataset.candidates, baseline_results(dataset.baselines), dataset.ranking)
     return Table(table.headings, (*table.stages, *table.baselines), (False, *[True] * (len(table.headings) - 1)))
 
 
 def _best(dataset: Dataset) -> Table:
-    ranked = rank_candidates(dataset.candidates)[:_BEST]
+    ranked = rank_candidates(dataset.candidates, dataset.ranking)[:_BEST]
     rows = tuple(
         (
             str(place),
-            number_text(finite_score(each)),
+            *_scores(each, dataset),
             f"`{each.marked_label}`",
             str(each.stage),
             _made(each),
@@ -135,7 +182,27 @@ def _best(dataset: Dataset) -> Table:
         )
         for place, each in enumerate(ranked, 1)
     )
-    return Table(("rank", "AULC", "loss", "stage", "origin", "state"), rows, (True, True, False, True, False, False))
+    unit = dataset.unit.name
+    scores = (unit,) if dataset.ranking.spreads is None else ("estimate", "95 % interval", "score", "n")
+    headings = ("rank", *scores, "loss", "stage", "origin", "state")
+    return Table(headings, rows, (True, *[True] * len(scores), False, True, False, False))
+
+
+def _scores(candidate: Candidate, dataset: Dataset) -> tuple[str, ...]:
+    """What is known of a candidate: its estimate with all that it rests on, or its score where there is no more."""
+    unit, known = dataset.unit, dataset.ranking.by_candidate.get(candidate.number)
+    score = unit.text(finite_score(candidate))
+    if dataset.ranking.spreads is None:
+        return (score if known is None else unit.text(known.estimate.value),)
+    if known is None:
+        return UNKNOWN, UNKNOWN, score, UNKNOWN
+    estimate = known.estimate
+    return (
+        unit.text(estimate.value),
+        unit.range_text(estimate.interval),
+        unit.text(known.score),
+        str(len(known.trainings)),
+    )
 
 
 def _made(candidate: Candidate) -> str:
@@ -165,10 +232,11 @@ def _figures(dataset: Dataset, others: Sequence[Dataset]) -> list[Section]:
 
 
 def _parts(analysis: Analysis) -> Section:
-    text = """Candidates whose loss has a part, against those whose loss does not: the mean AULC of both groups (with
-their size), the difference, and how likely a difference of that size is by chance (p, of Welch's t-test; Holm: the
-same, corrected for the number of comparisons in the table). Stars are those of the corrected p: one below 0.05, two
-below 0.01; the paper's own stars were not corrected."""
+    unit = analysis.dataset.unit
+    text = f"""Candidates whose loss has a part, against those whose loss does not: the mean {unit.name} of both groups
+in their first trainings (with their size), the difference, and how likely a difference of that size is by chance (p, of
+Welch's t-test; Holm: the same, corrected for the number of comparisons in the table). Stars are those of the corrected
+p: one below 0.05, two below 0.01; the paper's own stars were not corrected."""
     if any(each.p is None for each in analysis.comparisons):
         text += f" There is no p where a group has fewer than {MIN_GROUP} candidates, or all have the same score."
     if not analysis.independent:
@@ -177,22 +245,24 @@ below 0.01; the paper's own stars were not corrected."""
 Candidates that were bred resemble their parents, so they are not independent, and p is smaller than it should be: read
 it as a hint."""
     tables = tuple(
-        _comparisons(title, own)
+        _comparisons(title, own, unit)
         for family, title in PARTS_TITLES.items()
         if (own := [each for each in analysis.comparisons if each.family == family])
     )
     return Section(
-        "parts", "Which parts of a loss go with a high AULC", text if tables else "Nothing yet.", tables=tables
+        "parts", f"Which parts of a loss go with a high {unit.name}", text if tables else "Nothing yet.", tables=tables
     )
 
 
-def _comparisons(title: str, comparisons: Sequence[GroupComparison]) -> Table:
+def _comparisons(title: str, comparisons: Sequence[GroupComparison], unit: Unit) -> Table:
     # The stars stand behind the difference: a page has no room for a column of them.
     def row(cells: PartCells) -> tuple[str, ...]:
         return cells.what, cells.having, cells.lacking, f"{cells.difference}{cells.stars}", cells.p, cells.holm
 
     header = row(parts_headings(comparisons)._replace(what=title))
-    return Table(header, tuple(row(part_cells(each)) for each in comparisons), (False, *[True] * (len(header) - 1)))
+    return Table(
+        header, tuple(row(part_cells(each, unit)) for each in comparisons), (False, *[True] * (len(header) - 1))
+    )
 
 
 # Cross-validation

@@ -28,7 +28,7 @@ from a2ls.analysis import (
 )
 from a2ls.cli._files import write_text
 from a2ls.cli._options import Several, flat, parse
-from a2ls.cli.views.candidates import stages_view
+from a2ls.cli.views.candidates import stages_title, stages_view
 from a2ls.cli.views.loss_parts import comparison_tables, counts_line, notes, search_heading
 from a2ls.cli.views.text import say
 from a2ls.space import MAX_HORIZON
@@ -109,10 +109,12 @@ def _print(console: Console, analyses: Sequence[Analysis]) -> None:
         console.print()
         console.print(table)
     for each in analyses:
-        stages = stages_table(each.dataset.candidates, baseline_results(each.dataset.baselines))
+        dataset = each.dataset
+        stages = stages_table(dataset.candidates, baseline_results(dataset.baselines), dataset.ranking)
         if stages.stages or stages.baselines:
             console.print()
-            console.print(stages_view(stages, f"AULC of each stage: {search_heading(each)}"))
+            title = stages_title(dataset.ranking)
+            console.print(stages_view(stages, f"{title}: {search_heading(each)}"))
     for line in notes(analyses):
         console.print(line, highlight=False, style="dim")
 

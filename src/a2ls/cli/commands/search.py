@@ -14,9 +14,18 @@ from rich.console import Console
 from a2ls import training
 from a2ls._errors import BadInput, require
 from a2ls._formatting import count_of, duration
-from a2ls.analysis import TOP, baseline_results, finished_candidates, stages_table
+from a2ls.analysis import (
+    TOP,
+    Dataset,
+    baseline_results,
+    estimate_words,
+    finished_candidates,
+    mean_curve,
+    read_dataset,
+    stages_table,
+)
 from a2ls.cli._options import available_cores, early_options, new_folder, parse, refuse_settings
-from a2ls.cli.views.candidates import candidates_table, stages_view
+from a2ls.cli.views.candidates import candidates_table, stages_title, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
 from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
@@ -31,7 +40,15 @@ from a2ls.search import (
     stage_trainings,
 )
 from a2ls.studies import Candidate
-from a2ls.training import DEFAULT_AGENT, TrainConfig, differences, option_text, preset_for, to_mapping
+from a2ls.training import (
+    DEFAULT_AGENT,
+    TrainConfig,
+    differences,
+    option_text,
+    plain_baseline,
+    preset_for,
+    to_mapping,
+)
 
 _PRESET: SearchPresetName = "laptop"
 # What may be given beside --resume.
@@ -197,37 +214,48 @@ def print_summary(console: Console, folder: SearchFolder, program: str = "a2ls")
         folder: A search that has ended, or not.
         program: What to type for this program.
     """
-    candidates, baselines = folder.candidates(), baseline_results(folder.baselines())
-    best = finished_candidates(candidates)[:TOP]
-    say(console, f"\n{folder.config.training.environment.env}: {_size(folder, candidates)}\n")
-    console.print(stages_view(stages_table(candidates, baselines)))
+    dataset = read_dataset(folder.path).on_one_scale()
+    candidates, baselines, ranking = dataset.candidates, baseline_results(dataset.baselines), dataset.ranking
+    best = finished_candidates(candidates, ranking)[:TOP]
+    say(console, f"\n{', '.join(folder.config.environments)}: {_size(folder, dataset)}\n")
+    console.print(stages_view(stages_table(candidates, baselines, ranking), stages_title(ranking)))
     if best:
-        console.print(candidates_table(best, baselines, candidates, title="The best candidates"))
-        curves = [LabelledCurve(f"candidate {best[0].number} (one seed)", best[0].curve)]
+        console.print(candidates_table(best, baselines, candidates, ranking, title="The best candidates"))
+    if ranking.losses:
+        first = ranking.losses[0]
+        count = "one seed" if len(first.trainings) == 1 else f"mean of {len(first.trainings)} trainings"
+        curves = [LabelledCurve(f"candidate {first.candidates[0]} ({count})", mean_curve(first.trainings))]
         curves += [LabelledCurve(result.name_with_seeds, result.curve) for result in baselines]
-        console.print(curves_side_by_side(curves, console.width))
+        console.print(curves_side_by_side(curves, console.width, ranking.unit))
     spent = _spent_budget(folder, candidates)
     if spent is not None:
         say(console, f"The budget ended the search before its last candidate: {spent.option} {spent.value:,g}.")
-    for line in _warnings(folder, candidates):
+    for line in _warnings(folder, dataset):
         console.print(line, highlight=False, markup=False)
     say(console, "\n" + _next_commands(folder, best, spent, program))
 
 
-def _size(folder: SearchFolder, candidates: Sequence[Candidate]) -> str:
-    stages = max((candidate.stage for candidate in candidates), default=0)
+def _size(folder: SearchFolder, dataset: Dataset) -> str:
+    stages = max((candidate.stage for candidate in dataset.candidates), default=0)
+    further = f" ({count_of(len(dataset.further), 'further training')})" if dataset.further else ""
     return (
-        f"{count_of(len(candidates), 'candidate')} in {count_of(stages, 'stage')}, "
+        f"{count_of(len(dataset.candidates), 'candidate')}{further} in {count_of(stages, 'stage')}, "
         f"{duration(folder.seconds_spent())}, in {folder.path}"
     )
 
 
-def _warnings(folder: SearchFolder, candidates: Sequence[Candidate]) -> list[str]:
+def _warnings(folder: SearchFolder, dataset: Dataset) -> list[str]:
     """What to know before believing the tables."""
-    finished = len(finished_candidates(candidates))
-    failed = sum(candidate.state == "failed" for candidate in candidates)
+    finished = len(finished_candidates(dataset.candidates, dataset.ranking))
+    failed = sum(candidate.state == "failed" for candidate in dataset.candidates)
+    estimated = estimate_words(dataset.ranking)
     lines = []
-    if finished > 1:
+    if dataset.is_relative:
+        plain = plain_baseline(folder.config.training.algorithm)
+        lines.append(f"All scores are relative to {plain}, which is 1 in each environment.")
+    if estimated is not None:
+        lines.append(estimated)
+    elif finished > 1:
         lines.append(
             f"Each candidate was trained with one seed. The best of {finished} such scores is partly luck and too high "
             "on average (the winner's curse): validate it with other seeds before you believe it."

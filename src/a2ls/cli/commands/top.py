@@ -14,12 +14,20 @@ from rich.console import Console
 
 from a2ls._errors import BadInput, require
 from a2ls._formatting import count_of
-from a2ls.analysis import baseline_results, finished_candidates, finite_score, rank_candidates
+from a2ls.analysis import (
+    Dataset,
+    baseline_results,
+    estimate_words,
+    finished_candidates,
+    finite_score,
+    rank_candidates,
+    read_dataset,
+)
 from a2ls.cli._options import parse
 from a2ls.cli.views.candidates import candidates_table
 from a2ls.cli.views.text import say
-from a2ls.search import SearchFolder
-from a2ls.studies import Candidate
+from a2ls.search import Ranking, SearchFolder
+from a2ls.studies import Candidate, TrialRecord
 
 _DEFAULT_COUNT = 10
 
@@ -53,13 +61,14 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls top", arguments)
     require(chosen, ("count", "stage"), lambda value: value is None or value >= 1, "be at least 1")
-    folder = SearchFolder.open(chosen.folder)
-    candidates = folder.candidates()
-    ranked = _of_stage(rank_candidates(candidates), chosen.stage)
+    SearchFolder.open(chosen.folder)  # Which says what is wrong if there is no search.
+    dataset = read_dataset(chosen.folder)
     if chosen.json:
-        print(json.dumps([to_record(candidate) for candidate in ranked[: chosen.count]], indent=2, allow_nan=False))
+        ranked = _of_stage(rank_candidates(dataset.candidates, dataset.ranking), chosen.stage)
+        records = [to_record(candidate, dataset.ranking) for candidate in ranked[: chosen.count]]
+        print(json.dumps(records, indent=2, allow_nan=False))
         return
-    _print(Console(), folder, candidates, ranked, chosen)
+    _print(Console(), dataset.on_one_scale(), chosen)
 
 
 def _of_stage(ranked: list[Candidate], stage: int | None) -> list[Candidate]:
@@ -71,13 +80,12 @@ def _of_stage(ranked: list[Candidate], stage: int | None) -> list[Candidate]:
     return [candidate for candidate in ranked if candidate.stage == stage]
 
 
-def _print(
-    console: Console, folder: SearchFolder, candidates: list[Candidate], ranked: list[Candidate], chosen: Arguments
-) -> None:
-    config = folder.config
+def _print(console: Console, dataset: Dataset, chosen: Arguments) -> None:
+    config, candidates, ranking = dataset.search_config, dataset.candidates, dataset.ranking
+    ranked = _of_stage(rank_candidates(candidates, ranking), chosen.stage)
     say(
         console,
-        f"{config.training.environment.env}: {len(finished_candidates(candidates))} of "
+        f"{', '.join(config.environments)}: {len(finished_candidates(candidates, ranking))} of "
         f"{count_of(config.candidates, 'candidate')} finished, in {count_of(config.stages, 'stage')} "
         f"of {config.population_size}\n",
     )
@@ -86,27 +94,41 @@ def _print(
     title = f"Best first: {len(shown)} of {count_of(len(ranked), 'candidate')}{where}"
     if not ranked:
         title = "No candidate yet: the baselines are trained first"
-    console.print(candidates_table(shown, baseline_results(folder.baselines()), candidates, title=title))
-    for line in _notes(shown):
+    console.print(candidates_table(shown, baseline_results(dataset.baselines), candidates, ranking, title=title))
+    for line in _notes(dataset, shown):
         console.print(line, highlight=False, style="dim")
 
 
-def _notes(shown: Sequence[Candidate]) -> list[str]:
+def _notes(dataset: Dataset, shown: Sequence[Candidate]) -> list[str]:
     """What a reader should know about the numbers in the table."""
     notes = []
-    if any(candidate.state == "finished" for candidate in shown):
+    estimated = estimate_words(dataset.ranking)
+    if dataset.is_relative:
+        notes.append("Relative to the plain agent, which is 1 in each environment.")
+    if estimated is not None:
+        notes.append(f"{estimated} n: its trainings.")
+    elif any(candidate.state == "finished" for candidate in shown):
         notes.append("One seed each: the best of many is partly luck. `a2ls validate` tells how much.")
     if any(candidate.state == "running" for candidate in shown):
         notes.append("Running: in training, or so when the search was interrupted.")
     return notes
 
 
-def to_record(candidate: Candidate) -> dict[str, Any]:
-    """A candidate as plain values for JSON; what is not a finite number is null."""
+def to_record(candidate: Candidate, ranking: Ranking) -> dict[str, Any]:
+    """A candidate as plain values for JSON; what is not a finite number is null.
+
+    Estimate, interval and trainings are those of its loss; score, curve and what else is of a training that of its
+    first. Scores are AULCs, but for the estimate of a search on several environments, which is in its relative unit.
+    """
+    known = ranking.by_candidate.get(candidate.number)
+    interval = None if known is None else known.estimate.interval
     return {
         "number": candidate.number,
         "loss": candidate.label,
         "degenerate": candidate.loss is not None and candidate.loss.is_degenerate,
+        "estimate": None if known is None else known.estimate.value,
+        "interval": None if interval is None else list(interval),
+        "trainings": [] if known is None else [_training(each) for each in known.trainings],
         "score": finite_score(candidate),
         "stage": candidate.stage,
         "state": candidate.state,
@@ -121,3 +143,7 @@ def to_record(candidate: Candidate) -> dict[str, Any]:
         ],
         "reasons": list(candidate.reasons),
     }
+
+
+def _training(record: TrialRecord) -> dict[str, Any]:
+    return {"env": record.env, "seed": record.seed, "score": finite_score(record)}

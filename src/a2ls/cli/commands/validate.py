@@ -13,14 +13,14 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import Failure, require
-from a2ls._formatting import level_text, number_text
+from a2ls._formatting import level_text
 from a2ls._statistics import MANY_SEEDS
 from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
 from a2ls.cli._options import Several, TrainingOptions, available_cores, parse_for_environments, settings_options
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
 from a2ls.cli.views.text import print_verdict, say
-from a2ls.search import SearchFolder
+from a2ls.search import SearchConfig, SearchFolder
 from a2ls.studies import loss_label
 from a2ls.training import NotARun, TrainConfig, in_environment, preset
 
@@ -29,8 +29,8 @@ from a2ls.training import NotARun, TrainConfig, in_environment, preset
 class Arguments:
     """Train the best losses of a search again, in several environments and with fresh seeds: is one a winner?
 
-    A search trains a loss once, and the best of many such scores is partly luck. So the best few are trained anew, with
-    seeds that the search has not used, beside a baseline: the score that selected a loss does not count again. The
+    A search trains most losses once, and what it knows of the best is uncertain. So the best few are trained anew, with
+    seeds that the search has not used, beside a baseline: the scores that selected a loss do not count again. The
     settings are those of the search's preset in each environment, and where the search differs from its preset, or
     options are given, these.
 
@@ -52,7 +52,7 @@ class Arguments:
     settings: Annotated[TrainingOptions, tyro.conf.arg(name="")]
 
     env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
-    """Where to train them; in the search's own environment if none is given."""
+    """Where to train them; in the search's own environments if none is given."""
 
     top: int = 5
     """How many losses; two that mean the same count once."""
@@ -103,10 +103,10 @@ def _parse(arguments: Sequence[str]) -> tuple[SearchFolder, Arguments, tuple[Tra
     """The search, the command line, and the search's settings in each environment with the options that were given."""
     guess = next(filter(None, map(_search, arguments)), None)
     # Without a search the command ends with an error, or prints its help.
-    chosen, configs = _parse_beside(arguments, preset("fast") if guess is None else guess.config.training)
+    chosen, configs = _parse_beside(arguments, SearchConfig(preset("fast")) if guess is None else guess.config)
     if guess is None or guess.path != chosen.folder:
         guess = SearchFolder.open(chosen.folder)
-        chosen, configs = _parse_beside(arguments, guess.config.training)
+        chosen, configs = _parse_beside(arguments, guess.config)
     return guess, chosen, configs
 
 
@@ -117,21 +117,25 @@ def _search(argument: str) -> SearchFolder | None:
         return None
 
 
-def _parse_beside(arguments: Sequence[str], training: TrainConfig) -> tuple[Arguments, tuple[TrainConfig, ...]]:
+def _parse_beside(arguments: Sequence[str], config: SearchConfig) -> tuple[Arguments, tuple[TrainConfig, ...]]:
     def base(env: str) -> TrainConfig:
-        return in_environment(training, env)
+        return in_environment(config.training, env)
 
     def make(settings: TrainingOptions) -> Arguments:
         return Arguments(folder=tyro.MISSING, settings=settings)
 
-    return parse_for_environments(arguments, "a2ls validate", make, base, training.environment.env)
+    return parse_for_environments(arguments, "a2ls validate", make, base, *config.environments)
 
 
 def _print_selected(console: Console, validation: Validation) -> None:
     search = validation.search
-    say(console, f"The best losses of {search.path}, and their AULC in the search (with seeds of its own):\n")
-    for each in validation.selected:
-        say(console, f"  #{each.place}  {number_text(each.score):>8}  {loss_label(each.loss)}")
+    unit = search.ranking().unit
+    known = {each: unit.estimate_text(each.estimate.value, each.estimate.interval) for each in validation.selected}
+    estimated = "estimated " if any(each.estimate.interval is not None for each in known) else ""
+    say(console, f"The best losses of {search.path}, and their {estimated}{unit.name} in the search (its own seeds):\n")
+    width = max(8, *map(len, known.values()))
+    for each, text in known.items():
+        say(console, f"  #{each.place}  {text:>{width}}  {loss_label(each.loss)}")
     say(console, "")
 
 

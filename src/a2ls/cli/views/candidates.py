@@ -9,15 +9,21 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from a2ls._formatting import UNKNOWN, count_of, duration, number_text
-from a2ls.analysis import StagesTable, ancestry, finished_candidates, finite_score
+from a2ls._formatting import UNKNOWN, count_of, duration
+from a2ls.analysis import StagesTable, ancestry, finite_score
 from a2ls.benchmark import MethodRuns
 from a2ls.cli.views.curves import bar
 from a2ls.cli.views.text import titled_table
+from a2ls.search import RankedLoss, Ranking
 from a2ls.space import names_of
 from a2ls.studies import Candidate
 
 _ENDLESS = 1_000_000
+
+
+def stages_title(ranking: Ranking) -> str:
+    """What stands over a table of stages."""
+    return f"{'Estimated ' if ranking.spreads else ''}{ranking.unit.name} of each stage"
 
 
 def stages_view(table: StagesTable, title: str = "AULC of each stage") -> RenderableType:
@@ -84,37 +90,90 @@ def candidates_table(
     shown: Sequence[Candidate],
     baselines: Sequence[MethodRuns],
     candidates: Sequence[Candidate],
+    ranking: Ranking,
     *,
     title: str = "Candidates, best first",
 ) -> Table:
-    """Candidates with their AULC and history, and the baselines as lines where they rank.
+    """Candidates with what is known of their losses and their history, and the baselines as lines where they rank.
+
+    That is an estimate with its interval. Where nothing tells luck from quality, it is the AULC and a bar.
 
     Args:
-        shown: The candidates to draw, best first.
+        shown: The candidates to draw, best first, with scores in the unit of the ranking.
         baselines: What they are compared with; one that is below all of the shown stands at the end.
         candidates: All that are ranked, to find ancestors and to say how many a baseline is above.
+        ranking: What is known of the losses.
         title: The heading.
     """
-    table = titled_table(title)
-    for name in ("rank", "AULC"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", width=_BAR_WIDTH, no_wrap=True)
-    table.add_column("stage", justify="right", no_wrap=True)
-    table.add_column("loss, and where it comes from", ratio=1, overflow="fold")
-    scores = (finite_score(candidate) for candidate in shown)
-    scale = _Scale([*(score for score in scores if score is not None), *(each.mean() for each in baselines)])
+    numbers = {each.number: _number(each, ranking) for each in shown}
+    scores = (score for score in numbers.values() if score is not None)
+    drawn = _Candidates(ranking, candidates, [*scores, *(each.mean() for each in baselines)], title)
     waiting = sorted(baselines, key=lambda result: -result.mean())
     for rank, candidate in enumerate(shown, start=1):
-        score = finite_score(candidate)
+        score = numbers[candidate.number]
         while waiting and (candidate.state != "finished" or score is None or waiting[0].mean() > score):
-            _add_baseline(table, waiting.pop(0), candidates, scale)
-        cells = (number_text(score), "" if score is None else scale.bar(score))
-        style = "" if candidate.state == "finished" else "dim"
-        rank_cell = str(rank) if candidate.state == "finished" else UNKNOWN
-        table.add_row(rank_cell, *cells, str(candidate.stage), _loss_and_history(candidate, candidates), style=style)
+            drawn.add_baseline(waiting.pop(0))
+        drawn.add(rank, candidate, score)
     for result in waiting:
-        _add_baseline(table, result, candidates, scale)
-    return table
+        drawn.add_baseline(result)
+    return drawn.table
+
+
+def _number(candidate: Candidate, ranking: Ranking) -> float | None:
+    """What is told of a candidate: the estimate of its loss, or how far it has come without one."""
+    known = ranking.by_candidate.get(candidate.number)
+    return finite_score(candidate) if known is None else known.estimate.value
+
+
+class _Candidates:
+    """The table while it is filled."""
+
+    def __init__(self, ranking: Ranking, candidates: Sequence[Candidate], scores: Sequence[float], title: str) -> None:
+        self.table = titled_table(title)
+        self._ranking = ranking
+        self._candidates = candidates
+        self._bars = None if ranking.spreads else _Scale(scores)
+        unit = ranking.unit
+        # Over the number, since the words of both would be wider than any: "relative AULC" has two lines.
+        heading = unit.name if ranking.spreads is None else "estimate"
+        for name in ("rank", heading.replace(" ", "\n")):
+            self.table.add_column(name, justify="right", no_wrap=True)
+        if self._bars is not None:
+            self.table.add_column("", width=_BAR_WIDTH, no_wrap=True)
+        else:
+            self.table.add_column("95 % interval", justify="right", no_wrap=True)
+            self.table.add_column("n", justify="right", no_wrap=True)
+        self.table.add_column("stage", justify="right", no_wrap=True)
+        self.table.add_column("loss, and where it comes from", ratio=1, overflow="fold")
+
+    def add(self, rank: int, candidate: Candidate, score: float | None) -> None:
+        known = self._ranking.by_candidate.get(candidate.number)
+        is_finished = candidate.state == "finished"
+        self.table.add_row(
+            str(rank) if is_finished else UNKNOWN,
+            self._ranking.unit.text(score),
+            *self._beside(score, known),
+            str(candidate.stage),
+            _loss_and_history(candidate, self._candidates, None if self._bars is not None else known, self._ranking),
+            style="" if is_finished else "dim",
+        )
+
+    def _beside(self, score: float | None, known: RankedLoss | None) -> tuple[RenderableType, ...]:
+        if self._bars is not None:
+            return ("" if score is None else self._bars.bar(score),)
+        if known is None:
+            return UNKNOWN, ""
+        return self._ranking.unit.range_text(known.estimate.interval), str(len(known.trainings))
+
+    def add_baseline(self, result: MethodRuns) -> None:
+        unit, mean = self._ranking.unit, result.mean()
+        finished = [each.estimate.value for each in self._ranking.by_candidate.values()]
+        below = sum(value < mean for value in finished)
+        place = f"; above {below} of {count_of(len(finished), 'finished candidate')}" if finished else ""
+        text = Text(f"{result.name}, a baseline", style="bold")
+        text.append(f"\n{result.spread(unit)}{place}", style="not bold")
+        beside = (self._bars.bar(mean),) if self._bars is not None else ("", str(len(result.records)))
+        self.table.add_row("»", unit.text(mean), *beside, "", text, style="yellow")
 
 
 class _Scale:
@@ -129,20 +188,17 @@ class _Scale:
         return Text(bar((score - self._low) / extent if extent > 0 else 0.0, _BAR_WIDTH), style="cyan")
 
 
-def _add_baseline(table: Table, result: MethodRuns, candidates: Sequence[Candidate], scale: _Scale) -> None:
-    finished, mean = finished_candidates(candidates), result.mean()
-    below = sum(candidate.curve.aulc < mean for candidate in finished)
-    place = f"; above {below} of {count_of(len(finished), 'finished candidate')}" if finished else ""
-    text = Text(f"{result.name}, a baseline", style="bold").append(f"\n{result.spread}{place}", style="not bold")
-    table.add_row("»", number_text(mean), scale.bar(mean), "", text, style="yellow")
-
-
-def _loss_and_history(candidate: Candidate, candidates: Sequence[Candidate]) -> Text:
+def _loss_and_history(
+    candidate: Candidate, candidates: Sequence[Candidate], known: RankedLoss | None, ranking: Ranking
+) -> Text:
     text = Text(candidate.marked_label)
     names = () if candidate.loss is None else names_of(candidate.loss)
     if names:
         text.append(f"  ({min(names, key=len)})", style="green")
-    return text.append(f"\n{_history(candidate, candidates)}", style="dim")
+    history = _history(candidate, candidates)
+    if known is not None:
+        history += f", score {ranking.unit.text(known.score)}"
+    return text.append(f"\n{history}", style="dim")
 
 
 def _history(candidate: Candidate, candidates: Sequence[Candidate]) -> str:

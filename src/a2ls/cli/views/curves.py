@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from a2ls._formatting import UNKNOWN, number_text
+from a2ls._formatting import AULC, UNKNOWN, Unit
 from a2ls.cli.views.text import titled_table
 from a2ls.training import Curve
 
@@ -27,24 +27,24 @@ class LabelledCurve(NamedTuple):
     curve: Curve
 
 
-def curves_table(curves: Sequence[LabelledCurve]) -> Table:
+def curves_table(curves: Sequence[LabelledCurve], unit: Unit = AULC) -> Table:
     """One row per evaluation step and one column per curve, scores with bars on a common scale; the AULC below."""
     scores = [{point.step: point.score for point in curve.points} for _, curve in curves]
     highest = max((score for column in scores for score in column.values()), default=0.0)
     table = Table(box=box.SIMPLE_HEAD, show_footer=True, title="Score by step", title_justify="left")
-    table.add_column("step", justify="right", footer="AULC")
+    table.add_column("step", justify="right", footer=unit.name)
     for label, curve in curves:
-        footer = Text(f"{curve.aulc:8.1f}" if curve.points else "no evaluation yet", style="bold")
+        footer = Text(f"{unit.text(curve.aulc):>8}" if curve.points else "no evaluation yet", style="bold")
         table.add_column(label, footer=footer, overflow="fold")
     for step in sorted({step for column in scores for step in column}):
-        table.add_row(f"{step:,}", *(_cell(column.get(step), highest) for column in scores))
+        table.add_row(f"{step:,}", *(_cell(column.get(step), highest, unit) for column in scores))
     return table
 
 
-def _cell(score: float | None, highest: float) -> Text:
+def _cell(score: float | None, highest: float, unit: Unit) -> Text:
     if score is None:
         return Text("")
-    return Text.assemble(f"{score:8.1f} ", (bar(score / highest if highest > 0 else 0.0), "cyan"))
+    return Text.assemble(f"{score:8.{unit.digits}f} ", (bar(score / highest if highest > 0 else 0.0), "cyan"))
 
 
 def bar(share: float, width: int = _BAR_WIDTH) -> str:
@@ -53,10 +53,10 @@ def bar(share: float, width: int = _BAR_WIDTH) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def curves_side_by_side(curves: Sequence[LabelledCurve], width: int) -> Table:
+def curves_side_by_side(curves: Sequence[LabelledCurve], width: int, unit: Unit = AULC) -> Table:
     """Curves with bars where the width allows it, as numbers alone where it does not."""
     if width >= _STEP_WIDTH + _CURVE_WIDTH * len(curves):
-        return curves_table(curves)
+        return curves_table(curves, unit)
     steps = sorted({point.step for _, curve in curves for point in curve.points})
     chosen = [steps[round((i + 1) * len(steps) / _MOST_STEPS) - 1] for i in range(_MOST_STEPS)]
     chosen = chosen if len(steps) > _MOST_STEPS else steps
@@ -64,9 +64,9 @@ def curves_side_by_side(curves: Sequence[LabelledCurve], width: int) -> Table:
     table.add_column("", overflow="fold")
     for step in chosen:
         table.add_column(f"{step:,}", justify="right", no_wrap=True)
-    table.add_column("AULC", justify="right", no_wrap=True)
+    table.add_column(unit.name, justify="right", no_wrap=True)
     for label, curve in curves:
-        scores = {point.step: number_text(point.score) for point in curve.points}
-        aulc = Text(number_text(curve.aulc), style="bold")
+        scores = {point.step: unit.text(point.score) for point in curve.points}
+        aulc = Text(unit.text(curve.aulc), style="bold")
         table.add_row(label, *(scores.get(step, UNKNOWN) for step in chosen), aulc)
     return table

@@ -34,26 +34,24 @@ def comparison_tables(analyses: Sequence[Analysis]) -> list[Table]:
     """A table for each family of comparisons, in which each search has its own rows; none without comparisons."""
     tables = []
     for family, title in PARTS_TITLES.items():
-        by_search = [
-            (search_heading(each), [comparison for comparison in each.comparisons if comparison.family == family])
-            for each in analyses
-        ]
-        shown = [(heading, comparisons) for heading, comparisons in by_search if comparisons]
+        by_search = [(each, [own for own in each.comparisons if own.family == family]) for each in analyses]
+        shown = [(search, comparisons) for search, comparisons in by_search if comparisons]
         if shown:
             tables.append(_table(title, shown))
     return tables
 
 
-def _table(title: str, by_search: Sequence[tuple[str, Sequence[GroupComparison]]]) -> Table:
-    table = titled_table(f"{title}: AULC")
+def _table(title: str, by_search: Sequence[tuple[Analysis, Sequence[GroupComparison]]]) -> Table:
+    units = dict.fromkeys(search.dataset.unit.name for search, _ in by_search)
+    table = titled_table(f"{title}: {' or '.join(units)}")
     what, *headings = parts_headings(by_search[0][1])
     table.add_column(what, overflow="fold")
     for name in headings:
         # Long ones in two lines, which leaves the first column room for the names of searches; the stars have none.
         table.add_column(name.replace(" source", "\nsource"), justify="right" if name else "left", no_wrap=True)
-    for heading, comparisons in by_search:
-        table.add_row(Text(heading, style="bold"))
-        for cells in map(part_cells, comparisons):
+    for search, comparisons in by_search:
+        table.add_row(Text(search_heading(search), style="bold"))
+        for cells in (part_cells(each, search.dataset.unit) for each in comparisons):
             table.add_row(Text(f"  {cells.what}"), *cells[1:])
         table.add_section()
     return table
@@ -70,6 +68,8 @@ def notes(analyses: Sequence[Analysis]) -> list[str]:
         "* Holm below 0.05, ** below 0.01. The paper's own stars are of p, not corrected.",
         "Losses with equal numbers in source and target are in neither group.",
     ]
+    if any(each.dataset.is_relative for each in analyses):
+        lines.append("Relative AULC: that of the plain agent is 1 in each environment of a search.")
     if any(comparison.p is None for comparison in comparisons):
         lines.append(f"{UNKNOWN}: a group has fewer than {MIN_GROUP} candidates, or all have the same score.")
     if not all(each.independent for each in analyses):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple, Self
@@ -15,13 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from a2ls._formatting import UNKNOWN, count_of, duration
-from a2ls.analysis import baseline_results, finished_candidates, finite_score, stage_statistics
+from a2ls.analysis import baseline_results, finite_score, stage_statistics
 from a2ls.benchmark import MethodRuns
 from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, time_words, workers_table
 from a2ls.cli.views.text import wide_grid
 from a2ls.engine import Evaluated, Event, Failed, Finished, Job, Progressed, Started
-from a2ls.search import SearchConfig, SearchFolder
-from a2ls.studies import Candidate, TrialRecord, loss_label
+from a2ls.search import RankedLoss, Scale, SearchConfig, SearchFolder, rank_losses, rung_sizes
+from a2ls.studies import Candidate, FurtherTraining, TrialRecord, loss_label
 from a2ls.training import is_baseline
 
 _SHORT_LABEL = 40
@@ -32,11 +33,19 @@ class SearchRecords(NamedTuple):
 
     candidates: list[Candidate]
     baselines: list[TrialRecord]
+    further: list[FurtherTraining]
+    """The trainings of candidates after their first."""
+    promotions: Mapping[tuple[int, int], tuple[int, ...]]
+    """The candidates that were found worth more trainings: their numbers, by stage and rung."""
 
     @staticmethod
     def of(folder: SearchFolder) -> SearchRecords:
         """Those in a folder."""
-        return SearchRecords(folder.candidates(), folder.baselines())
+        return SearchRecords(folder.candidates(), folder.baselines(), folder.further(), folder.promotions())
+
+    def ended(self) -> Iterator[TrialRecord]:
+        """The trainings that have ended."""
+        return filter(_has_ended, (*self.candidates, *self.further, *self.baselines))
 
 
 class News(NamedTuple):
@@ -80,11 +89,23 @@ class SearchProgress:
         self._start = clock()
         self._deadline = self._start + budget_seconds
         self._announced_stage = self.stage
-        self._known = {
-            _identity(record) for record in (*self.records.candidates, *self.records.baselines) if _has_ended(record)
-        }
+        self._announced_promotions = set(self.records.promotions)
+        self._known = set(map(_identity, self.records.ended()))
+        self._rank()
         # A baseline that failed in an earlier go is tried again.
         self._failed_before = {record.number for record in self.records.baselines if record.state == "failed"}
+
+    def _rank(self) -> None:
+        """Find out what is known of the losses. It takes a while, so it is done when a training has ended."""
+        candidates, baselines, further, _ = self.records
+        self.ranking = rank_losses(self.config, candidates, further, baselines)
+        """What is known of the losses."""
+        scale = Scale.of(self.config, baselines)
+        self.baselines: list[MethodRuns] = [] if scale is None else baseline_results(map(scale.apply, baselines))
+        """The baselines, as far as they are finished, on the scale of the ranking."""
+        self._out_of_race = Counter(
+            each.stage for each in candidates if each.state in ("pruned", "failed") or each.repeat_of is not None
+        )
 
     # What there is to know
 
@@ -103,33 +124,42 @@ class SearchProgress:
 
     @property
     def total(self) -> int:
-        """Trainings of the whole search, those of the baselines included."""
-        return max(self.limit, self._ended_candidates) + len(self.config.baselines) * self.config.baseline_seeds
+        """Trainings of the whole search, those of the baselines included, as far as they are known by now."""
+        config = self.config
+        stages = range(1, -(-self.limit // config.population_size) + 1)
+        of_candidates = max(sum(map(self._trainings_in_stage, stages)), self._ended_of_candidates)
+        return of_candidates + len(config.baselines) * len(config.environments) * config.baseline_seeds
+
+    def _trainings_in_stage(self, stage: int) -> int:
+        """The trainings of a stage with its race, in which those without a score of their own have but the first."""
+        rungs, sizes = self.config.rungs, rung_sizes(self.config, self.stage_size(stage))
+        count = sizes[0]
+        trainings = count + (count - self._out_of_race[stage]) * (rungs[0] - 1)
+        for rung in range(1, len(rungs)):
+            promoted = self.records.promotions.get((stage, rung))
+            count = min(count, sizes[rung]) if promoted is None else len(promoted)
+            trainings += count * (rungs[rung] - rungs[rung - 1])
+        return trainings
 
     @property
     def ended(self) -> int:
         """How many of them have ended."""
-        return self._ended_candidates + len(
+        return self._ended_of_candidates + len(
             {
-                (record.label, record.seed)
+                (record.label, record.env, record.seed)
                 for record in self.records.baselines
                 if record.state == "finished" or (record.state == "failed" and record.number not in self._failed_before)
             }
         )
 
     @property
-    def _ended_candidates(self) -> int:
-        return sum(map(_has_ended, self.records.candidates))
+    def _ended_of_candidates(self) -> int:
+        return sum(map(_has_ended, (*self.records.candidates, *self.records.further)))
 
     @property
-    def best(self) -> Candidate | None:
-        """The best finished candidate."""
-        return next(iter(finished_candidates(self.records.candidates)), None)
-
-    @property
-    def baselines(self) -> list[MethodRuns]:
-        """The baselines, as far as they are finished."""
-        return baseline_results(self.records.baselines)
+    def best(self) -> RankedLoss | None:
+        """The best loss so far."""
+        return next(iter(self.ranking.losses), None)
 
     @property
     def seconds(self) -> float:
@@ -151,7 +181,7 @@ class SearchProgress:
 
     def _seconds_for_one(self) -> float | None:
         """How long a training takes: by the candidates that have ended, else the baselines, else those that run."""
-        for records in (self.records.candidates, self.records.baselines):
+        for records in ((*self.records.candidates, *self.records.further), self.records.baselines):
             seconds = [record.seconds for record in records if record.seconds and record.state != "failed"]
             if seconds:
                 return fmean(seconds)
@@ -182,8 +212,13 @@ class SearchProgress:
     def _read(self) -> list[News]:
         """Read the trainings again; returns a line for each stage that began and each training that ended."""
         self.records = self._read_records()
+        known = set(map(_identity, self.records.ended()))
+        if known != self._known:
+            self._rank()
         ended = (record for record in self.records.baselines if self._is_new(record))
         news = [News(self._baseline_text(record), is_rare=record.state == "failed") for record in ended]
+        again = (record for record in self.records.further if self._is_new(record))
+        news += [News(self._further_text(record), is_rare=record.state == "failed") for record in again]
         for stage, members in groupby(sorted(self.records.candidates, key=_stage_of), key=_stage_of):
             if stage > self._announced_stage:
                 self._announced_stage = stage
@@ -193,9 +228,11 @@ class SearchProgress:
             for candidate in new:
                 place += 1
                 news.append(News(self._candidate_text(candidate, place), is_rare=candidate.state == "failed"))
-        self._known |= {
-            _identity(record) for record in (*self.records.candidates, *self.records.baselines) if _has_ended(record)
-        }
+        for stage_and_rung, numbers in sorted(self.records.promotions.items()):
+            if stage_and_rung not in self._announced_promotions:
+                self._announced_promotions.add(stage_and_rung)
+                news += [News(self._promotion_text(*stage_and_rung, numbers), is_rare=True)] if numbers else []
+        self._known |= known
         return news
 
     def _is_new(self, record: TrialRecord) -> bool:
@@ -203,8 +240,9 @@ class SearchProgress:
 
     def _failure(self, event: Failed) -> list[News]:
         """A failure that is not the last; for the last one there is a line about the training's end."""
-        records = self.records.baselines if is_baseline(event.job.label) else self.records.candidates
-        if any(record.number == event.job.key.number and _has_ended(record) for record in records):
+        job = event.job
+        this = job.key.number, job.label, job.training.config.environment.env, job.training.seed
+        if any((record.number, record.label, record.env, record.seed) == this for record in self.records.ended()):
             return []
         return [News(f"failed, and is tried once more: {event.reason}: {_job_label(event.job)}", is_rare=True)]
 
@@ -212,24 +250,43 @@ class SearchProgress:
 
     def _stage_text(self, stage: int) -> str:
         text = f"stage {stage} of {self.config.stages} begins: {count_of(self.stage_size(stage), 'candidate')}"
-        for before in stage_statistics(self.records.candidates):
+        unit = self.ranking.unit
+        for before in stage_statistics(self.records.candidates, self.ranking):
             if before.stage == stage - 1 and before.best is not None:
-                text += f"; stage {before.stage} had AULC {before.average:.1f} on average, {before.best:.1f} at best"
+                average, best = unit.text(before.average), unit.text(before.best)
+                text += f"; stage {before.stage} had {unit.name} {average} on average, {best} at best"
         return text
 
     def _candidate_text(self, candidate: Candidate, place: int) -> str:
         where = f"stage {candidate.stage}, candidate {place} of {self.stage_size(candidate.stage)}"
-        return f"{where}: {_outcome(candidate)}{self._standing()}: {loss_label(candidate.loss)}"
+        # What others say of it, such as further trainings and promotions, is by its number.
+        where += f" (number {candidate.number})" if len(self.config.rungs) > 1 else ""
+        return f"{where}{self._in(candidate)}: {_outcome(candidate)}{self._standing()}: {loss_label(candidate.loss)}"
+
+    def _further_text(self, record: FurtherTraining) -> str:
+        count = next((rung for rung in self.config.rungs if rung > record.index), self.config.rungs[-1])
+        where = f"candidate {record.candidate}, training {record.index + 1} of {count}{self._in(record)}"
+        return f"{where}: {_outcome(record)}{self._standing()}: {loss_label(record.loss)}"
+
+    def _promotion_text(self, stage: int, rung: int, numbers: tuple[int, ...]) -> str:
+        who = f"candidate {numbers[0]} is" if len(numbers) == 1 else f"candidates {', '.join(map(str, numbers))} are"
+        return f"stage {stage}: {who} promoted to {self.config.rungs[rung]} trainings"
 
     def _baseline_text(self, record: TrialRecord) -> str:
-        return f"baseline {record.label} (seed {record.seed}): {_outcome(record)}{self._time_left_text()}"
+        about = f"baseline {record.label} (seed {record.seed}){self._in(record)}"
+        return f"{about}: {_outcome(record)}{self._time_left_text()}"
+
+    def _in(self, record: TrialRecord) -> str:
+        return f" in {record.env}" if len(self.config.environments) > 1 else ""
 
     def _standing(self) -> str:
         """The best candidate beside the baselines, and the time left."""
         text = ""
         if self.best is not None:
-            others = ", ".join(f"{result.name} {result.mean():.1f}" for result in self.baselines)
-            text = f", best so far {self.best.curve.aulc:.1f}" + (f" ({others})" if others else "")
+            unit, estimate = self.ranking.unit, self.best.estimate
+            others = ", ".join(f"{result.name} {unit.text(result.mean())}" for result in self.baselines)
+            best = unit.estimate_text(estimate.value, estimate.interval)
+            text = f", best so far {best}" + (f" ({others})" if others else "")
         return text + self._time_left_text()
 
     def _time_left_text(self) -> str:
@@ -253,8 +310,8 @@ def _has_ended(record: TrialRecord) -> bool:
     return record.state != "running"
 
 
-def _identity(record: TrialRecord) -> tuple[bool, int]:
-    return record.is_baseline, record.number
+def _identity(record: TrialRecord) -> tuple[type[TrialRecord], int]:
+    return type(record), record.number
 
 
 def _stage_of(candidate: Candidate) -> int:
@@ -335,18 +392,22 @@ def _overall(progress: SearchProgress) -> RenderableType:
 
 
 def _leaderboard(progress: SearchProgress) -> Table:
-    """The best candidate and the baselines: name, AULC, and what it rests on."""
+    """The best loss and the baselines: name, estimated AULC, and what it rests on."""
     grid = wide_grid()
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    best = progress.best
+    best, ranking = progress.best, progress.ranking
+    unit = ranking.unit
     if best is None:
         grid.add_row("best so far", UNKNOWN, Text("no candidate has finished", style="dim"))
     else:
-        loss = Text(f"one seed, stage {best.stage}: ", style="dim").append(loss_label(best.loss), style="not dim")
-        finished = len(finished_candidates(progress.records.candidates))
-        grid.add_row(f"best of {finished}", Text(f"{best.curve.aulc:.1f}", style="bold"), loss)
+        rests_on = "one seed" if len(best.trainings) == 1 else count_of(len(best.trainings), "training")
+        if best.estimate.interval is not None:
+            rests_on = f"{unit.range_text(best.estimate.interval)}, {rests_on}"
+        loss = Text(f"{rests_on}, stage {best.stage}: ", style="dim").append(loss_label(best.loss), style="not dim")
+        finished = len(ranking.by_candidate)
+        grid.add_row(f"best of {finished}", Text(unit.text(best.estimate.value), style="bold"), loss)
     for result in progress.baselines:
-        grid.add_row(result.name, f"{result.mean():.1f}", Text(result.spread, style="dim"), style="yellow")
+        grid.add_row(result.name, unit.text(result.mean()), Text(result.spread(unit), style="dim"), style="yellow")
     return grid
