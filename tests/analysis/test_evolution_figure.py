@@ -30,14 +30,21 @@ SEARCH = dataset(
 
 def test_data_by_hand():
     data = evolution(SEARCH)
-    assert [(dot.number, dot.stage, dot.aulc, dot.pruned_at) for dot in data.dots] == [
+    assert [(dot.number, dot.stage, dot.score, dot.pruned_at) for dot in data.dots] == [
         (0, 1, 2.0, None),
         (1, 1, 6.0, None),
-        (2, 1, 9.0, 1000),
+        (2, 1, None, 1000),
         (4, 2, 5.0, None),
         (5, 2, 6.0, None),
     ]
-    assert [(mean.stage, mean.aulc, mean.count) for mean in data.means] == [(1, 4.0, 2), (2, 5.5, 2)]
+    # Seeds of baselines differ, so each finished one is drawn to the mean of its stage, and one that is not stays.
+    low, high, pruned, *_ = (dot.aulc for dot in data.dots)
+    assert 2 < low < 4 < high < 6
+    assert pruned == 9.0
+    assert all((dot.interval is None) == (dot.number == 2) for dot in data.dots)
+    assert all(dot.interval.holds(dot.aulc) for dot in data.dots if dot.interval)
+    assert [(mean.stage, mean.count) for mean in data.means] == [(1, 2), (2, 2)]
+    assert [mean.aulc for mean in data.means] == pytest.approx([4.0, 5.5])
     assert data.best.number == 1  # the older of two equals, and not the pruned one
     assert (data.failed, data.running) == (1, 1)
 
@@ -55,7 +62,9 @@ def test_a_baseline_has_its_seeds_and_from_three_on_an_interval_of_their_mean():
 def test_stage_means_are_those_of_the_standings():
     search = made_up_search(15, 4, ended=50)
     means = {mean.stage: mean.aulc for mean in evolution(search).means}
-    assert means == pytest.approx({each.stage: each.average for each in stage_statistics(search.candidates)})
+    assert means == pytest.approx(
+        {each.stage: each.average for each in stage_statistics(search.candidates, search.ranking)}
+    )
 
 
 def test_jitter_is_the_same_each_time_stays_in_its_column_and_spreads():
@@ -86,8 +95,12 @@ def test_marks_lines_and_words():
     assert hollow["y"] == [9.0]
     assert not hollow["showlegend"]
     (star,) = (trace for trace in drawn["data"] if trace.get("marker", {}).get("symbol") == "star")
-    assert star["y"] == [6.0]
-    assert star["name"] == "best candidate: 1, 6.0 (one seed)"
+    best = evolution(SEARCH).best
+    assert star["y"] == [best.aulc]
+    low, high = best.interval
+    assert star["name"] == f"best candidate: 1, {best.aulc:.1f} [{low:.1f}, {high:.1f}] (one seed)"
+    assert best.aulc + star["error_y"]["array"][0] == pytest.approx(high)
+    assert best.aulc - star["error_y"]["arrayminus"][0] == pytest.approx(low)
     lines = {trace["name"]: trace for trace in drawn["data"] if trace["mode"] == "lines" and "name" in trace}
     assert {name: trace["y"] for name, trace in lines.items()} == {
         "sac 2.5 (2 seeds, no interval)": [2.5, 2.5],
@@ -112,7 +125,7 @@ def test_marks_lines_and_words():
     assert (min(band["y"]), max(band["y"])) == (3.0, 8.0)
     assert band["legendgroup"] == lines["rad 5.0 (3 seeds, 95 % interval)"]["legendgroup"]
     (means,) = (trace for trace in drawn["data"] if trace["mode"] == "lines+markers")
-    assert (means["x"], means["y"]) == ([1, 2], [4.0, 5.5])
+    assert (means["x"], means["y"]) == ([1, 2], pytest.approx([4.0, 5.5]))
     assert [note["text"] for note in drawn["layout"]["annotations"]] == ["sac", "curl", "rad"]
     subtitle = unwrapped(drawn["layout"]["title"]["subtitle"]["text"])
     words = "pendulum: 4 finished, 1 pruned (hollow), 1 in training, 1 failed, not shown"
@@ -122,11 +135,13 @@ def test_marks_lines_and_words():
 def test_under_the_pointer_are_loss_number_origin_and_parents():
     drawn = strict(draw_evolution(evolution(SEARCH)))
     (crossed,) = (trace for trace in drawn["data"] if trace.get("name") == "crossover")
-    assert crossed["customdata"] == [[4, 2, "crossover of 1 and 0", "", "s0 a0 -> r0"]]
-    assert "%{y:.1f}" in crossed["hovertemplate"]
+    dot = next(dot for dot in evolution(SEARCH).dots if dot.number == 4)
+    known = f"estimated AULC {dot.aulc:.1f}, 95 % interval {dot.interval.low:.1f} to {dot.interval.high:.1f}"
+    words = f"{known}<br>1 training, mean 5.0"
+    assert crossed["customdata"] == [[4, 2, "crossover of 1 and 0", words, "s0 a0 -> r0"]]
     assert all(f"%{{customdata[{i}]}}" in crossed["hovertemplate"] for i in range(5))
     hollow = next(trace for trace in drawn["data"] if trace.get("marker", {}).get("symbol") == "circle-open")
-    assert hollow["customdata"][0][3] == " so far, pruned after step 1,000"
+    assert hollow["customdata"][0][3] == "AULC 9.0 so far, pruned after step 1,000"
 
 
 def test_every_loss_of_a_search_is_under_some_mark():

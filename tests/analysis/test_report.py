@@ -12,6 +12,7 @@ from a2ls.analysis.figures._curves import learning_curves
 from a2ls.analysis.figures._evolution import evolution
 from a2ls.analysis.report import search_report
 from a2ls.cli.views.candidates import candidates_table
+from a2ls.search import Ranking
 from a2ls.space import Loss
 from a2ls.studies import method
 from helpers.searches import made_up_search
@@ -104,9 +105,9 @@ def test_a_degenerate_loss_is_marked_wherever_it_is_shown(search):
     page = search_report(dataset)
     marked = f"{text} (degenerate)"
     assert f"`{marked}`" in page.lead
-    assert sections(page)["best"].tables[0].rows[0][2] == f"`{marked}`"
+    assert sections(page)["best"].tables[0].rows[0][5] == f"`{marked}`"
     assert evolution(dataset).best.loss == learning_curves(dataset).candidates[0].loss == marked
-    assert marked in drawn(candidates_table([best], [], [best], title="")).replace("\n", " ")
+    assert marked in drawn(candidates_table([best], [], [best], Ranking(), title="")).replace("\n", " ")
     assert method(text).label == marked
     assert all("degenerate" not in runs.name for runs in baseline_results(dataset.baselines))  # curl is a baseline.
 

@@ -12,7 +12,7 @@ from a2ls import BadInput
 from a2ls._statistics import cautious_interval, corrected_level
 from a2ls.benchmark import NoVerdict, Validation, best_losses, first_fresh_seed, validate
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import SearchConfig, SearchFolder
+from a2ls.search import SearchConfig, SearchFolder, rank_losses
 from a2ls.space import BadLossFile, Loss, named_loss
 from a2ls.studies import Candidate
 from a2ls.training import Curve, CurvePoint, TrainConfig
@@ -56,19 +56,24 @@ def test_the_best_losses_are_different_and_finished():
         candidate(6, "s0 -> r0", 20, stage=2),
         candidate(7, "s0 -> a0", 1, stage=2),
     ]
-    best = best_losses(candidates, 3)
-    assert [(each.place, str(each.loss), each.score, each.candidates) for each in best] == [
-        (1, "s0 -> s2", 25, (2, 5)),
-        (2, "s0 -> s1", 20, (0, 1)),
-        (3, "s0 -> r0", 20, (6,)),
+    ranking = rank_losses(SEARCH, candidates)
+    best = best_losses(ranking, candidates, 3)
+    assert [(each.place, str(each.loss), each.trainings, each.candidates) for each in best] == [
+        (1, "s0 -> s2", 1, (2, 5)),
+        (2, "s0 -> s1", 2, (0, 1)),
+        (3, "s0 -> r0", 1, (6,)),
     ]
-    assert [str(each.loss) for each in best_losses(candidates, 9, stage=2)] == ["s0 -> s2", "s0 -> r0", "s0 -> a0"]
-    assert best_losses(candidates, 9, stage=3) == []
+    assert all(each.estimate == ranking.losses[i].estimate for i, each in enumerate(best))
+    of_stage = best_losses(ranking, candidates, 9, stage=2)
+    assert [str(each.loss) for each in of_stage] == ["s0 -> s2", "s0 -> r0", "s0 -> a0"]
+    assert of_stage[0].candidates == (5,)
+    assert best_losses(ranking, candidates, 9, stage=3) == []
 
 
 def test_a_result_that_was_taken_over_does_not_count_twice():
     candidates = [candidate(0, "s0 -> s1", 10), candidate(1, "s0 -> s1", 40), candidate(2, "s0 -> s1", 40, repeat_of=1)]
-    assert best_losses(candidates, 1)[0].score == 25
+    ranking = rank_losses(SEARCH, candidates)
+    assert (ranking.losses[0].score, best_losses(ranking, candidates, 1)[0].trainings) == (25, 2)
 
 
 def test_seeds_are_after_all_of_the_search(searched):

@@ -25,7 +25,7 @@ from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli.commands.analyze import run
 from a2ls.cli.views import loss_parts as analysis_view
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import SearchConfig, SearchFolder
+from a2ls.search import Ranking, SearchConfig, SearchFolder
 from a2ls.space import PATTERNS, contains
 from a2ls.studies import baseline, method
 from a2ls.training import Curve, CurvePoint, TrainConfig
@@ -145,9 +145,10 @@ def test_the_stages_stand_beside_the_baselines(searched, capsys):
     run([str(searched.path)])
     shown = [words(line) for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, shown)) <= 80
+    known = searched.ranking().by_candidate
     for stage in (1, 2, 3):
         own = [each for each in searched.candidates() if each.stage == stage]
-        scores = sorted((each.curve.aulc for each in own if each.state == "finished"), reverse=True)
+        scores = sorted((known[each.number].estimate.value for each in own if each.state == "finished"), reverse=True)
         cells = f"{np.mean(scores):.1f} {np.mean(scores[:5]):.1f} {scores[0]:.1f}"
         assert f"{stage} {len(scores)} 0 {len(own) - len(scores)} {cells}" in shown
     for name in ("sac", "curl"):
@@ -282,8 +283,13 @@ def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables():
     analysis = analyse(replace(dataset, records=(*dataset.records[:2], broken, *dataset.records[3:])))
     record = analysis_mapping(analysis)
     json.dumps(record, allow_nan=False)
-    assert (record["left_out"], record["stages"][0]["average"]) == ({"without a finite AULC": 1}, None)
-    assert stages_table(analysis.dataset.candidates, []).stages[0][-3] == "-"
+    assert record["left_out"] == {"without a finite AULC": 1}
+    # Those with a number have an average, and it is that of the five.
+    known = analysis.dataset.ranking.by_candidate
+    assert len(known) == 5
+    assert record["stages"][0]["average"] == pytest.approx(np.mean([each.estimate.value for each in known.values()]))
+    assert analyse(replace(analysis.dataset, records=(broken,))).dataset.ranking.losses == ()
+    assert stages_table([broken], [], Ranking()).stages[0][-3] == "-"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,12 @@ from a2ls.cli.views import live as live_view
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView, progress_view
 from a2ls.engine import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import SearchConfig
+from a2ls.search import SearchConfig, SearchFolder, stage_trainings
 from a2ls.space import Loss
 from a2ls.studies import Candidate, TrialRecord, baseline
 from a2ls.training import Curve, CurvePoint, TrainConfig, TrainJob
+from helpers.engines import InstantEngine
+from helpers.searches import RACED, raced_score
 
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1"), steps=1000, evaluations=2)
 CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac",), baseline_seeds=2)
@@ -32,7 +35,7 @@ class SimulatedSearch:
         return SearchProgress(config, limit, workers, self.records, clock=lambda: self.now, **options)
 
     def records(self):
-        return SearchRecords(list(self.candidates.values()), list(self.baselines.values()))
+        return SearchRecords(list(self.candidates.values()), list(self.baselines.values()), [], {})
 
     def begin(self, number):
         loss = Loss.parse(LOSSES[number % 4])
@@ -147,7 +150,12 @@ def test_a_search_that_goes_on_counts_what_was_done_and_tells_no_old_news(search
     progress = search.progress()
     assert (progress.ended, progress.total, progress.stage) == (7, 14, 2)
     assert progress.happened(Started(running, 0)) == []
-    assert progress.summary() == "7 of 14 trainings done, best so far 4.0 (sac 3.0), about 4 min left"
+    # The two seeds of sac tell luck from quality, and the loss of candidate 4 is that of candidate 0.
+    best = progress.best
+    assert (best.candidates, best.score) == ((3,), 3.0)
+    low, high = best.estimate.interval
+    known = f"{best.estimate.value:.1f} [{low:.1f}, {high:.1f}]"
+    assert progress.summary() == f"7 of 14 trainings done, best so far {known} (sac 3.0), about 4 min left"
 
 
 def test_a_baseline_that_failed_in_an_earlier_go_is_still_to_be_done(search):
@@ -294,3 +302,45 @@ def test_a_terminal_is_redrawn_and_keeps_only_rare_lines(search, monkeypatch):
     assert "going on: 1 of 14 trainings done" in text
     assert "best of 1" in text
     assert "candidate 1 of 4: AULC" not in text
+
+
+def test_a_race_is_counted_and_told_training_by_training(tmp_path):
+    folder = SearchFolder.create(tmp_path / "search", RACED)
+    text = io.StringIO()
+    progress = SearchProgress(RACED, folder.limit, 3, lambda: SearchRecords.of(folder))
+    # Six candidates, of which two get two more trainings and one three more; sac with two seeds in three environments.
+    assert stage_trainings(RACED, 6) == 6 + 2 * 2 + 1 * 3
+    assert (progress.ended, progress.total) == (0, 2 * 13 + 6)
+    counts = []
+    with SearchView(progress, "three environments", Console(file=text, width=400)) as view:
+
+        def on_event(event):
+            view.on_event(event)
+            counts.append((progress.ended, progress.total))
+
+        folder.run(InstantEngine(3, score=raced_score), on_event=on_event)
+    assert counts[-1] == (32, 32)
+    assert [ended for ended, _ in counts] == sorted(ended for ended, _ in counts)
+    assert {total for _, total in counts} == {32}
+    lines = text.getvalue().splitlines()
+    baselines = [line for line in lines if line.startswith("baseline sac")]
+    assert len(baselines) == 6
+    assert sum("in walker-walk: AULC" in line for line in baselines) == 2
+    again = [line for line in lines if re.match(r"candidate \d+, training ", line)]
+    assert len(again) == len(folder.further()) == 14
+    first = folder.promotions()[1, 1]
+    assert f"stage 1: candidates {first[0]}, {first[1]} are promoted to 3 trainings" in lines
+    (second,) = folder.promotions()[1, 2]
+    assert f"stage 1: candidate {second} is promoted to 6 trainings" in lines
+    for index, of in ((1, 3), (2, 3), (3, 6), (4, 6), (5, 6)):
+        (training,) = (each for each in folder.further() if (each.candidate, each.index) == (second, index))
+        told = (
+            f"candidate {second}, training {index + 1} of {of} in {training.env}: AULC {training.curve.aulc:.1f} in 2 s"
+        )
+        assert sum(line.startswith(told) for line in again) == 1
+    best = folder.ranking().losses[0].estimate
+    standing = f"best so far {best.value:.2f} [{best.interval.low:.2f}, {best.interval.high:.2f}] (sac 1.00)"
+    assert progress.summary() == f"32 of 32 trainings done, {standing}"
+    assert "relative AULC" in next(line for line in lines if line.startswith("stage 2 of 2 begins"))
+    going_on = SearchProgress(RACED, folder.limit, 3, lambda: SearchRecords.of(folder))
+    assert (going_on.ended, going_on.total, going_on.seconds_left) == (32, 32, 0.0)

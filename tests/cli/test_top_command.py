@@ -10,11 +10,12 @@ from a2ls.cli import main
 from a2ls.cli.views.candidates import candidates_table, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import Budget, SearchConfig, SearchFolder
+from a2ls.search import Budget, SearchConfig, SearchFolder, rank_losses
 from a2ls.space import Loss
 from a2ls.studies import Candidate, TrialRecord
 from a2ls.training import Curve, CurvePoint, TrainConfig
 from helpers.engines import InstantEngine, made_up_score
+from helpers.searches import some_loss
 
 TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
 CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
@@ -37,8 +38,8 @@ def curve(*scores):
     return Curve(tuple(CurvePoint(100 * (i + 1), (float(score),)) for i, score in enumerate(scores)))
 
 
-def candidate(number, score=None, state="finished", *, stage=1, parents=(), text="s0 a0 -> s1", **changes):
-    loss = Loss.parse(text)
+def candidate(number, score=None, state="finished", *, stage=1, parents=(), text=None, **changes):
+    loss = Loss.parse(some_loss(number) if text is None else text)
     points = curve() if score is None else curve(score)
     seconds = None if state == "running" else 61.0
     row = Candidate(
@@ -49,6 +50,11 @@ def candidate(number, score=None, state="finished", *, stage=1, parents=(), text
 
 def baseline_row(number, name, seed, *scores, state="finished"):
     return TrialRecord(number, name, None, "Pendulum-v1", seed, state, curve(*scores), 50.0, ())
+
+
+def ranked(rows, baselines=()):
+    """What a search that selects by scores knows of these."""
+    return rank_losses(CONFIG, rows, (), baselines)
 
 
 def drawn(renderable, width=80):
@@ -68,13 +74,13 @@ def test_finished_candidates_come_first_and_the_best_of_them_before_all():
         candidate(5, float("nan"), "failed"),
         candidate(6, 60.0),
     ]
-    assert [row.number for row in rank_candidates(rows)] == [3, 6, 1, 2, 0, 5, 4]
+    assert [row.number for row in rank_candidates(rows, ranked(rows))] == [3, 6, 1, 2, 0, 5, 4]
 
 
 def test_the_statistics_of_a_stage_are_those_of_its_finished_candidates():
     rows = [candidate(i, 10.0 * i) for i in range(7)]
     rows += [candidate(7, 900.0, "pruned"), candidate(8, None, "failed"), candidate(9, None, "running", stage=2)]
-    first, second = stage_statistics(rows)
+    first, second = stage_statistics(rows, ranked(rows))
     assert (first.average, first.top, first.best) == (30.0, 40.0, 60.0)
     assert first.counts == {"finished": 7, "pruned": 1, "failed": 1, "running": 0}
     assert (second.average, second.top, second.best) == (None, None, None)
@@ -95,15 +101,15 @@ def test_a_baseline_is_the_mean_of_its_finished_seeds():
         baseline_row(3, "sac", 2, 500, state="running"),
     ]
     sac, curl = baseline_results(rows)
-    assert (sac.name_with_seeds, sac.mean(), sac.spread) == ("sac (mean of 2 seeds)", 25.0, "2 seeds: 15.0 to 35.0")
+    assert (sac.name_with_seeds, sac.mean(), sac.spread()) == ("sac (mean of 2 seeds)", 25.0, "2 seeds: 15.0 to 35.0")
     assert [point.score for point in sac.curve.points] == [20.0, 30.0]
-    assert (curl.name_with_seeds, curl.spread) == ("curl (one seed)", "one seed")
+    assert (curl.name_with_seeds, curl.spread()) == ("curl (one seed)", "one seed")
 
 
 def test_baselines_stand_where_they_rank():
-    rows = rank_candidates([candidate(0, 50.0), candidate(1, 30.0), candidate(2, 99.0, "pruned")])
+    rows = [candidate(0, 50.0), candidate(1, 30.0), candidate(2, 99.0, "pruned")]
     results = baseline_results([baseline_row(0, "sac", 0, 40), baseline_row(1, "curl", 0, 60)])
-    lines = drawn(candidates_table(rows, results, rows)).splitlines()
+    lines = drawn(candidates_table(rows, results, rows, ranked(rows))).splitlines()
     ranks = [line.split()[0] for line in lines[4:] if re.match(r" +\S+ +\d+\.\d", line)]
     assert ranks == ["»", "1", "»", "2", "-"]
     text = "\n".join(lines)
@@ -113,7 +119,7 @@ def test_baselines_stand_where_they_rank():
 
 def test_bars_tell_scores_below_zero_apart():
     rows = [candidate(0, -100.0), candidate(1, -200.0), candidate(2, -300.0)]
-    lines = [line for line in drawn(candidates_table(rows, [], rows)).splitlines() if "s0 a0 -> s1" in line]
+    lines = [line for line in drawn(candidates_table(rows, [], rows, ranked(rows))).splitlines() if "s0 a0 -> " in line]
     assert [line.count("█") for line in lines] == [8, 4, 0]
 
 
@@ -124,8 +130,8 @@ def test_tables_fit_into_the_terminal_with_all_that_they_say(width):
     names = ("sac", "sac-identity", "curl")
     results = baseline_results([baseline_row(i, name, i, *range(10)) for i, name in enumerate(names)])
     curves = [LabelledCurve(result.name_with_seeds, result.curve) for result in results] * 2
-    table = drawn(candidates_table(rows, results, rows), width)
-    stages = drawn(stages_view(stages_table(rows, results)), width)
+    table = drawn(candidates_table(rows, results, rows, ranked(rows)), width)
+    stages = drawn(stages_view(stages_table(rows, results, ranked(rows))), width)
     for text in (table, stages, drawn(curves_side_by_side(curves, width), width)):
         assert max(map(len, text.splitlines())) <= width
         assert "…" not in text
@@ -146,7 +152,9 @@ def stages_with_something_running(names, width):
     rows += [candidate(14, None, "running", stage=3)]
     trained = [(name, seed) for name in names for seed in range(3)]
     results = baseline_results([baseline_row(i, name, seed, -1000 - i) for i, (name, seed) in enumerate(trained)])
-    lines = [line.rstrip() for line in drawn(stages_view(stages_table(rows, results)), width).splitlines()]
+    lines = [
+        line.rstrip() for line in drawn(stages_view(stages_table(rows, results, ranked(rows))), width).splitlines()
+    ]
     assert max(map(len, lines)) <= width
     assert not any("…" in line for line in lines)
     rule = next(i for i, line in enumerate(lines) if "──" in line)
@@ -192,13 +200,18 @@ def test_narrow_curves_keep_their_last_step_and_aulc():
 def test_top_lists_the_best_first_beside_the_baselines(searched, capsys):
     assert main(["top", str(searched.path), "--count", "3"]) == 0
     shown = capsys.readouterr().out
-    best = rank_candidates(searched.candidates())[:3]
+    best = rank_candidates(searched.candidates(), searched.ranking())[:3]
     assert "11 of 12 candidates finished, in 3 stages of 4" in shown
     assert "Best first: 3 of 12 candidates" in shown
     places = [" ".join(shown.split()).index(f" {candidate.label}") for candidate in best]
     assert places == sorted(places)
     for candidate in best:
-        assert f"{candidate.curve.aulc:.1f}" in shown
+        known = searched.ranking().by_candidate[candidate.number]
+        low, high = known.estimate.interval
+        assert f"{known.estimate.value:.1f} {low:.1f} to {high:.1f} 1 {candidate.stage}" in " ".join(shown.split())
+        assert f"score {candidate.curve.aulc:.1f}" in " ".join(shown.split())
+    assert "drawn to the mean of its stage" in " ".join(shown.split())
+    assert "partly luck" not in shown
     assert "sac, a baseline" in shown
     assert "2 seeds: " in shown
 
@@ -230,6 +243,11 @@ def test_json_has_everything_of_all_candidates(searched, capsys):
         assert (record["origin"] in ("replacement", "crossover", "horizon-change")) == bool(record["parents"])
     scores = [record["score"] for record in records if record["state"] == "finished"]
     assert scores == sorted(scores, reverse=True)
+    first, ranked_first = records[0], searched.ranking().losses[0]
+    assert first["estimate"] == ranked_first.estimate.value
+    assert first["interval"] == list(ranked_first.estimate.interval)
+    assert first["trainings"] == [{"env": "Pendulum-v1", "seed": 0, "score": first["score"]}]
+    assert (records[-1]["estimate"], records[-1]["interval"], records[-1]["trainings"]) == (None, None, [])
     assert records[-1]["state"] == "failed"
 
 

@@ -1,11 +1,13 @@
 """Searches that never took place: bred by the real evolution, with curves from a formula, or written down."""
 
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from a2ls.analysis import Dataset
-from a2ls.search import SearchConfig, SearchSpace
+from a2ls.search import SearchConfig, SearchSpace, search_preset
 from a2ls.search._population import InitialShares, Shares, initial_population, next_population
 from a2ls.space import Loss, contains, named_loss
 from a2ls.studies import Candidate, TrialRecord
@@ -85,7 +87,14 @@ def curve(scores):
     return Curve(tuple(CurvePoint(1000 * (i + 1), (score - 1, score + 1)) for i, score in enumerate(scores)))
 
 
-def candidate(number, scores=(1.0, 2.0, 3.0), *, loss="s0 a0 -> s1", stage=1, state="finished", **others):
+def some_loss(number):
+    """A loss for each number: that of 0 is `s0 a0 -> s1`, and no two are the same."""
+    elements = [f"{kind}{step}" for step in range(1, 9) for kind in "sr"]
+    return f"s0 a0 -> {' '.join(each for i, each in enumerate(elements) if (number + 1) >> i & 1)}"
+
+
+def candidate(number, scores=(1.0, 2.0, 3.0), *, loss=None, stage=1, state="finished", **others):
+    loss = some_loss(number) if loss is None else loss
     parsed = Loss.parse(loss) if isinstance(loss, str) else loss
     fields = {"origin": "random", "parents": (), "repeat_of": None, **others}
     return Candidate(number, str(parsed), parsed, "pendulum", 0, state, curve(scores), 1.0, (), stage=stage, **fields)
@@ -97,3 +106,27 @@ def baseline(name, seed, scores, state="finished"):
 
 def dataset(*records, name="by-hand", **settings):
     return Dataset(name, Path(name), "search", records, {"kind": "search", "operators": ["mse"], **settings})
+
+
+# A race on three environments, whose scores are of quite different sizes.
+
+RACED = replace(
+    search_preset("laptop", "walker-walk"),
+    other_environments=("cheetah-run", "Pendulum-v1"),
+    population_size=6,
+    stages=2,
+    rungs=(1, 3, 6),
+    selection="estimate",
+    baselines=("sac",),
+    baseline_seeds=2,
+)
+LEVELS = {"walker-walk": 400.0, "cheetah-run": 60.0, "Pendulum-v1": -900.0}
+
+
+def raced_score(job):
+    """The level of the environment, a quarter more or less by the loss and as much by luck."""
+    loss, training = job.training.loss, job.training
+    env = training.config.environment.env
+    quality = 0.0 if loss is None else zlib.crc32(str(loss.canonical()).encode()) % 1000 / 2000 - 0.25
+    luck = zlib.crc32(f"{loss} {env} {training.seed}".encode()) % 1000 / 2000 - 0.25
+    return LEVELS[env] + abs(LEVELS[env]) * (quality + luck)

@@ -181,7 +181,7 @@ class Dataset:
 
     @cached_property
     def _on_one_scale(self) -> Dataset:
-        if self.kind != "search" or self.is_relative or len(self.search_config.environments) == 1:
+        if self.kind != "search" or self.is_relative or not self.settings.get("other_environments"):
             return self
         scale = Scale.of(self.search_config, self.baselines)
         without = (replace(record, curve=Curve()) for record in self.records)

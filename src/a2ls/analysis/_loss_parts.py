@@ -112,9 +112,9 @@ class Analysis:
     @property
     def environment(self) -> str:
         """Where the agents were trained, and what they saw if that was not a vector."""
-        pixels = self.dataset.settings["training"]["environment"].get("pixels")
-        envs = ", ".join(self.dataset.search_config.environments)
-        return f"{envs} (pixels)" if pixels else envs
+        settings = self.dataset.settings["training"]["environment"]
+        envs = ", ".join((settings["env"], *self.dataset.settings.get("other_environments", ())))
+        return f"{envs} (pixels)" if settings.get("pixels") else envs
 
 
 def analyse(

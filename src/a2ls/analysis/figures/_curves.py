@@ -29,11 +29,10 @@ from a2ls.training import Curve
 
 TITLE = "Curves of the best candidates"
 CAPTION = (
-    "How the score grows while an agent trains. Solid lines are the best candidates, each the mean of its trainings. "
-    "They were chosen for their scores, so part of their lead is luck: the numbers beside them are estimates with 95 "
-    "% intervals that allow for it, where the search can tell. Broken lines are baselines: the mean of their seeds, "
-    "which are the small marks; from three seeds on a band is the 95 % interval of the mean, which is too narrow from "
-    "fewer than ten."
+    "How the score grows while an agent trains. Solid lines are the best candidates, each the mean of its trainings; "
+    "they were chosen for such scores, so the numbers beside them are estimates that allow for luck, where the search "
+    "can tell it from quality. Broken lines are baselines: the mean of their seeds, which are the small marks; from "
+    "three seeds on a band is the 95 % interval of the mean, which is too narrow from fewer than ten."
 )
 NEEDS = "a finished candidate or baseline"
 

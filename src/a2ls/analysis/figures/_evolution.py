@@ -32,13 +32,12 @@ from a2ls.studies import Candidate
 
 TITLE = "Every candidate, stage by stage"
 CAPTION = (
-    "Each mark is one candidate, an auxiliary loss that agents were trained with: the higher, the faster they learned; "
-    "its place within the column of its stage means nothing. Its height is an estimate of how good the loss is, which "
-    "allows for luck where the search can tell it from quality; point at it for the 95 % interval. Large marks were "
-    "trained several times. Broken lines are baselines, agents without a searched loss: "
-    "the mean of their seeds, which are the small marks at the right; from three seeds on a band is the 95 % interval "
-    "of the mean, which is too narrow from fewer than ten. If the search works, the line of means rises from stage to "
-    "stage and the best candidates are above the baselines."
+    "Each mark is one candidate, an auxiliary loss that agents were trained with, at what is known of it: the higher, "
+    "the faster they learned; point at it for the 95 % interval, which allows for luck, and large marks were trained "
+    "several times. Broken lines are baselines, agents without a searched loss: the mean of their seeds, which are "
+    "the small marks at the right; from three seeds on a band is the 95 % interval of the mean, which is too narrow "
+    "from fewer than ten. If the search works, the line of means rises from stage to stage and the best candidates "
+    "are above the baselines."
 )
 NEEDS = "a candidate that has ended"
 
@@ -352,6 +351,7 @@ def _seed_marks(mark: type[go.Scatter], level: BaselineLevel, x: float, unit: Un
 def _name_places(data: Evolution) -> list[float]:
     """Where the baselines' names go: on their lines, or as far above as those below need."""
     scores = [dot.aulc for dot in data.dots] + [end for level in data.baselines for end in level.extremes]
+    scores += (data.best and data.best.interval) or ()
     distance = _NAME_DISTANCE * (max(scores) - min(scores))
     places: dict[int, float] = {}
     lowest = -float("inf")
