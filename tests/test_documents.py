@@ -82,7 +82,7 @@ def test_a_command_of_the_page_on_the_paper_can_be_typed(command):
         arguments, others = module.split_environments(arguments)
         parse(module.Arguments, "a2ls search", arguments, module._defaults(arguments, others)[0])
     elif name == "validate":
-        module._parse_beside(arguments, module.preset("fast"))
+        module._parse_beside(arguments, module.SearchConfig(module.preset("fast")))
     else:
         parse(module.Arguments, f"a2ls {name}", arguments)
 

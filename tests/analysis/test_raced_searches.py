@@ -13,6 +13,7 @@ from a2ls.analysis.figures import evolution, learning_curves
 from a2ls.analysis.report import page_html, search_report
 from a2ls.benchmark import Validation, first_fresh_seed
 from a2ls.cli import main
+from a2ls.cli.commands.validate import _parse
 from a2ls.search import SearchFolder
 from helpers.engines import InstantEngine
 from helpers.searches import RACED, raced_score
@@ -47,7 +48,7 @@ def test_an_export_that_is_read_back_says_the_same(folder, dataset, tmp_path):
 
 
 def test_a_further_training_has_the_history_of_its_candidate(folder, dataset, tmp_path):
-    import pyarrow.parquet  # noqa: PLC0415
+    import pyarrow.parquet
 
     rows = pyarrow.parquet.read_table(export(folder.path, tmp_path).parquet).to_pylist()
     further = [row for row in rows if row["training"]]
@@ -134,7 +135,9 @@ def test_a_search_on_several_environments_is_analysed_and_validated(folder, caps
     assert "Relative AULC: that of the plain agent is 1" in shown
     used = {each.seed for each in (*folder.candidates(), *folder.further(), *folder.baselines())}
     assert first_fresh_seed(folder) == max(used) + 1 == 2
-    validation = Validation.prepare(folder, RACED.configs, top=2, seeds=3)
+    _, _, configs = _parse([str(folder.path)])
+    assert configs == RACED.configs
+    validation = Validation.prepare(folder, configs, top=2, seeds=3)
     validation.benchmark.run(InstantEngine(2, score=raced_score))
     values = json.loads(validation.write_winner(validation.verdict()).read_text())
     by_place = {each["place"]: each["search"] for each in values["losses"]}
