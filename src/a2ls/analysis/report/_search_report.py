@@ -129,12 +129,12 @@ def _facts(dataset: Dataset, config: SearchConfig, steps: int) -> dict[str, str]
     estimated = "estimated " if dataset.ranking.spreads else ""
     stages = max((candidate.stage for candidate in dataset.candidates), default=0)
     finished = len(finished_candidates(dataset.candidates, dataset.ranking))
+    known = UNKNOWN if best is None else unit.estimate_text(best.estimate.value, best.estimate.interval)
+    known = known.replace(", ", ",\u00a0")  # An interval stays in one line.
     facts = {
         "candidates finished": f"{finished:,} of {config.candidates:,}",
         "stages begun": f"{stages} of {config.stages}",
-        f"best {estimated}{unit.name}": UNKNOWN
-        if best is None
-        else unit.estimate_text(best.estimate.value, best.estimate.interval),
+        f"best {estimated}{unit.name}": known,
         "environment steps": f"{steps:,}",
     }
     if dataset.further:
