@@ -275,7 +275,7 @@ def test_every_setting_is_an_option_and_help_shows_lines_to_type(capsys):
     shown = capsys.readouterr().out
     for config in (SearchConfig, Budget, TrainConfig, EnvironmentConfig, SACConfig):
         for field in fields(config):
-            if field.name not in ("training", "environment", "agent"):
+            if field.name not in ("training", "environment", "agent", "other_environments"):
                 option = "agent" if field.name == "algorithm" else field.name.replace("_", "-")
                 assert re.search(rf"--{option}[ ,]", shown), field.name
     assert "a2ls search --env cheetah-run --preset quick" in shown

@@ -58,13 +58,13 @@ def test_the_spreads_are_those_of_the_highest_restricted_likelihood():
     x, z, _, y, _ = dense(scores)
 
     def cost(between, within):
-        """Twice the negative logarithm, with the density of the between-spread that is 0 at 0."""
+        """Twice the negative logarithm, with that of the prior: the ratio of variances is about 1, or e^1.5."""
         v = between**2 * z @ z.T + within**2 * np.eye(len(y))
         inverse = np.linalg.inv(v)
         xvx = x.T @ inverse @ x
         p = inverse - inverse @ x @ np.linalg.solve(xvx, x.T @ inverse)
         value = np.linalg.slogdet(v)[1] + np.linalg.slogdet(xvx)[1] + y @ p @ y
-        return value - 2 * np.log(between / within)
+        return value + (2 * np.log(between / within) / 1.5) ** 2
 
     best = cost(spreads.between, spreads.within)
     for factor in (0.98, 1.02):
@@ -113,3 +113,12 @@ def test_without_a_repeat_nothing_is_known_but_the_scores_unless_a_baseline_tell
 
 def test_nothing_is_estimated_from_nothing():
     assert estimate_losses([]).losses == {}
+
+
+def test_one_lucky_repeat_does_not_make_everything_certain():
+    rng = np.random.default_rng(3)
+    scores = [Score(i, "a", 1, float(value)) for i, value in enumerate(rng.normal(0, 1, 12))]
+    scores.append(scores[0])  # The same score again.
+    found = estimate_losses(scores)
+    low, high = found.losses[5].interval
+    assert high - low > 1.5

@@ -66,7 +66,7 @@ def test_the_survivors_of_a_stage_with_pruned_and_failed_candidates(share, tiny_
 def test_the_survivors_of_a_stage_that_is_closed_before_all_have_ended(ended, tiny_search, tmp_path):
     config = replace(tiny_search, population_size=8, survivors=0.5, baselines=())
     folder = SearchFolder.create(tmp_path / "search", config)
-    source = CandidateSource(folder.study(), config, folder.settings.budget, "masks")
+    source = CandidateSource(folder.study(), config, folder.settings.budget, "masks", folder.ranking)
     jobs = [source.next_job() for _ in range(8)]
     for job in jobs:
         source.started(job)
