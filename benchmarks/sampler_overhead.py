@@ -43,7 +43,8 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from a2ls.search import A2LSSampler, Mode, SearchSpace, suggest_loss
-from a2ls.search._estimates import Score, estimate_losses
+from a2ls.search._estimates import LossModel, Score
+from a2ls.search._features import loss_features
 from a2ls.search._population import PROPOSAL_KEY, Proposal
 from a2ls.search._search_space import distributions, parameters_of
 from a2ls.search._surrogate import SurrogateName, fit_surrogate
@@ -115,11 +116,12 @@ def measure_once_a_stage(size: int) -> OnceAStage:
     losses = [_valid_loss(rng, space) for _ in range(size)]
     values = rng.normal(size=size).tolist()
     different = size * 10 // 11
-    scores = [Score(i % different, "abc"[i % 3], i % different // POPULATION, values[i]) for i in range(size)]
+    scores = [Score(i % different, "abc"[i % 3], values[i]) for i in range(size)]
+    features = dict(enumerate(loss_features(losses)))
     return OnceAStage(
         size,
         _median_seconds(lambda: fit_surrogate(losses, values)),
-        _median_seconds(lambda: estimate_losses(scores)),
+        _median_seconds(lambda: LossModel(scores, features).estimates()),
     )
 
 

@@ -213,6 +213,6 @@ def test_quickstart_is_a_search_that_ends_with_the_best_loss_beside_the_plain_ag
     assert f"candidate {best.number} (one seed)" in table
     assert "sac (mean of 2 seeds)" in table
     assert f"{best.score:.1f}" in table
-    assert "drawn to the mean of its stage" in " ".join(table.split())
+    assert "drawn to what similar losses have" in " ".join(table.split())
     for command in ("top", "validate", "losses", "train"):
         assert f" {command} " in table

@@ -128,5 +128,5 @@ def raced_score(job):
     loss, training = job.training.loss, job.training
     env = training.config.environment.env
     quality = 0.0 if loss is None else zlib.crc32(str(loss.canonical()).encode()) % 1000 / 2000 - 0.25
-    luck = zlib.crc32(f"{loss} {env} {training.seed}".encode()) % 1000 / 2000 - 0.25
+    luck = zlib.crc32(f"{loss}; {env} {training.seed}".encode()) % 1000 / 2000 - 0.25
     return LEVELS[env] + abs(LEVELS[env]) * (quality + luck)

@@ -3,88 +3,99 @@
 import numpy as np
 import pytest
 
-from a2ls.search._estimates import Luck, Score, estimate_losses
+from a2ls.search._estimates import LossModel, Luck, Score
+
+COUNTS = 4
 
 
-def made_up(rng, *, losses=24, between=0.3, within=0.4, stages=3):
-    """A raced search on three environments, and the true quality of each loss over them."""
+def made_up(rng, *, losses=24, explained=0.3, between=0.3, within=0.4):
+    """A raced search on three environments, the counts of losses, and the true quality of each over environments."""
     environments, effects = ("a", "b", "c"), np.array([0.0, 0.6, -0.3])
-    scores, truth = [], {}
+    weights = rng.normal(0, explained / np.sqrt(COUNTS), COUNTS)
+    scores, counts, truth = [], {}, {}
     for loss in range(losses):
-        stage = loss * stages // losses
-        quality = 1 + 0.2 * stage + rng.normal(0, between)
+        counts[loss] = rng.normal(size=COUNTS)
+        quality = 1 + counts[loss] @ weights + rng.normal(0, between)
         truth[loss] = quality + effects.mean()
         for k in range(1 if loss % 3 else 4):
             env = (loss + k) % 3
-            scores.append(Score(loss, environments[env], stage, quality + effects[env] + rng.normal(0, within)))
-    return scores, truth
+            scores.append(Score(loss, environments[env], quality + effects[env] + rng.normal(0, within)))
+    return scores, counts, truth
 
 
-def dense(scores):
-    """Design matrices of the model: environments and stages without the last, and losses."""
-    envs, stages, losses = (sorted({score[i] for score in scores}) for i in (1, 2, 0))
-    x = np.array([[s.env == env for env in envs] + [s.stage == st for st in stages[:-1]] for s in scores], float)
+def dense(scores, counts):
+    """Design matrices: environments, standardised counts of each training, and which loss it is of."""
+    envs, losses = (sorted({score[i] for score in scores}) for i in (1, 0))
+    rows = np.array([counts[loss] for loss in losses])
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    e = np.array([[s.env == env for env in envs] for s in scores], float)
     z = np.array([[s.loss == loss for loss in losses] for s in scores], float)
-    wanted = np.array(
-        [
-            [1 / len(envs)] * len(envs) + [next(s.stage for s in scores if s.loss == loss) == st for st in stages[:-1]]
-            for loss in losses
-        ]
-    )
-    return x, z, wanted, np.array([s.value for s in scores]), losses
+    return e, z, rows, np.array([s.value for s in scores]), losses
 
 
-def test_estimates_and_intervals_are_the_conditional_distribution_of_the_model():
-    scores, _ = made_up(np.random.default_rng(0))
-    found = estimate_losses(scores)
-    b2, w2 = found.spreads.between**2, found.spreads.within**2
-    x, z, wanted, y, losses = dense(scores)
-    # The joint normal distribution of scores and qualities, with effects of a huge prior variance.
+def test_estimates_intervals_and_predictions_are_the_conditional_distribution_of_the_model():
+    scores, counts, _ = made_up(np.random.default_rng(0))
+    model = LossModel(scores, counts)
+    a2, b2, w2 = (getattr(model.spreads, name) ** 2 for name in ("explained", "between", "within"))
+    e, z, rows, y, losses = dense(scores, counts)
+    # The joint normal distribution of scores and qualities, with environments of a huge prior variance.
     huge = 1e7
-    covariance = huge * x @ x.T + b2 * z @ z.T + w2 * np.eye(len(y))
-    cross = huge * wanted @ x.T + b2 * z.T
-    own = huge * wanted @ wanted.T + b2 * np.eye(len(losses))
+    of_losses = a2 / COUNTS * rows @ rows.T + b2 * np.eye(len(losses))
+    covariance = huge * e @ e.T + z @ of_losses @ z.T + w2 * np.eye(len(y))
+    average = np.full((len(losses), e.shape[1]), 1 / e.shape[1])
+    cross = huge * average @ e.T + of_losses @ z.T
+    own = huge * average @ average.T + of_losses
     mean = cross @ np.linalg.solve(covariance, y)
     spread = np.sqrt(np.diag(own - cross @ np.linalg.solve(covariance, cross.T)))
+    estimates = model.estimates()
     for loss, expected, sd in zip(losses, mean, spread, strict=True):
-        assert found.losses[loss].value == pytest.approx(expected, abs=1e-4)
-        low, high = found.losses[loss].interval
+        assert estimates[loss].value == pytest.approx(expected, abs=1e-4)
+        low, high = estimates[loss].interval
         assert (high - low) / (2 * 1.96) == pytest.approx(sd, abs=2e-4)
+    # A loss that nobody trained, with the counts of one that somebody did, has all but what that one has for itself.
+    cross_new = huge * average @ e.T + a2 / COUNTS * rows @ rows.T @ z.T
+    predicted = model.predict(np.array([counts[loss] for loss in losses]))
+    assert predicted == pytest.approx(cross_new @ np.linalg.solve(covariance, y), abs=1e-4)
 
 
 def test_the_spreads_are_those_of_the_highest_restricted_likelihood():
-    scores, _ = made_up(np.random.default_rng(1))
-    spreads = estimate_losses(scores).spreads
-    x, z, _, y, _ = dense(scores)
+    scores, counts, _ = made_up(np.random.default_rng(1))
+    spreads = LossModel(scores, counts).spreads
+    e, z, rows, y, _ = dense(scores, counts)
 
-    def cost(between, within):
-        """Twice the negative logarithm, with that of the prior: the ratio of variances is about 1, or e^1.5."""
-        v = between**2 * z @ z.T + within**2 * np.eye(len(y))
+    def cost(explained, between, within):
+        """Twice the negative logarithm, with that of the priors: ratios of variances are about 1, or e^1.5."""
+        of_losses = explained**2 / COUNTS * rows @ rows.T + between**2 * np.eye(len(rows))
+        v = z @ of_losses @ z.T + within**2 * np.eye(len(y))
         inverse = np.linalg.inv(v)
-        xvx = x.T @ inverse @ x
-        p = inverse - inverse @ x @ np.linalg.solve(xvx, x.T @ inverse)
-        value = np.linalg.slogdet(v)[1] + np.linalg.slogdet(xvx)[1] + y @ p @ y
-        return value + (2 * np.log(between / within) / 1.5) ** 2
+        eve = e.T @ inverse @ e
+        p = inverse - inverse @ e @ np.linalg.solve(eve, e.T @ inverse)
+        value = np.linalg.slogdet(v)[1] + np.linalg.slogdet(eve)[1] + y @ p @ y
+        return value + sum((2 * np.log(spread / within) / 1.5) ** 2 for spread in (explained, between))
 
-    best = cost(spreads.between, spreads.within)
-    for factor in (0.98, 1.02):
-        assert cost(spreads.between * factor, spreads.within) > best
-        assert cost(spreads.between, spreads.within * factor) > best
+    fitted = [spreads.explained, spreads.between, spreads.within]
+    best = cost(*fitted)
+    for place in range(3):
+        for factor in (0.97, 1.03):
+            changed = list(fitted)
+            changed[place] *= factor
+            if place == 2:  # The prior is on ratios, and within follows from these.
+                changed = [each * factor for each in fitted]
+            assert cost(*changed) > best
 
 
 def test_intervals_hold_and_the_best_of_many_is_not_overrated():
     rng = np.random.default_rng(2)
     covered, overrated, overrated_scores = [], [], []
     for _ in range(150):
-        scores, truth = made_up(rng, losses=30)
-        found = estimate_losses(scores)
-        covered += [
-            low <= truth[loss] <= high for loss, (low, high) in ((k, e.interval) for k, e in found.losses.items())
-        ]
-        best = max(found.losses, key=lambda loss: found.losses[loss].value)
-        lucky = max(found.means, key=found.means.get)
-        overrated.append(found.losses[best].value - truth[best])
-        overrated_scores.append(found.means[lucky] - truth[lucky])
+        scores, counts, truth = made_up(rng, losses=30)
+        model = LossModel(scores, counts)
+        estimates, means = model.estimates(), model.means()
+        covered += [each.interval.low <= truth[loss] <= each.interval.high for loss, each in estimates.items()]
+        best = max(estimates, key=lambda loss: estimates[loss].value)
+        lucky = max(means, key=means.get)
+        overrated.append(estimates[best].value - truth[best])
+        overrated_scores.append(means[lucky] - truth[lucky])
     assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
     error = np.std(overrated) / np.sqrt(len(overrated))
     assert abs(np.mean(overrated)) < 4 * error
@@ -92,33 +103,38 @@ def test_intervals_hold_and_the_best_of_many_is_not_overrated():
 
 
 def test_the_mean_score_of_a_loss_is_freed_from_the_environment():
-    scores = [Score("x", "easy", 1, 11.0), Score("x", "hard", 1, 1.0), Score("y", "easy", 1, 12.0)]
-    scores += [Score("z", "hard", 1, 2.0)]
-    means = estimate_losses(scores).means
+    scores = [Score("x", "easy", 11.0), Score("x", "hard", 1.0), Score("y", "easy", 12.0), Score("z", "hard", 2.0)]
+    means = LossModel(scores).means()
     assert means["y"] == pytest.approx(means["z"])
     assert means["y"] == pytest.approx(means["x"] + 1)
 
 
-def test_without_a_repeat_nothing_is_known_but_the_scores_unless_a_baseline_tells_of_luck():
-    scores = [Score(i, "a", 1, value) for i, value in enumerate((1.0, 2.0, 4.0, 9.0))]
-    alone = estimate_losses(scores)
-    assert alone.spreads is None
-    assert {loss: each.value for loss, each in alone.losses.items()} == {0: 1.0, 1: 2.0, 2: 4.0, 3: 9.0}
-    assert all(each.interval is None for each in alone.losses.values())
-    with_luck = estimate_losses(scores, Luck(squares=40.0, freedom=4))
-    assert 4 < with_luck.losses[3].value < 9  # Drawn to the mean of all, which is 4.
-    twice = [*scores, Score(0, "a", 1, 1.1)]
-    assert estimate_losses(twice, Luck(1e6, 1000)) == estimate_losses(twice)
-
-
-def test_nothing_is_estimated_from_nothing():
-    assert estimate_losses([]).losses == {}
+def test_without_a_repeat_there_is_no_interval_unless_a_baseline_tells_of_luck():
+    scores = [Score(i, "a", value) for i, value in enumerate((1.0, 2.0, 4.0, 9.0))]
+    alone = LossModel(scores)
+    assert not alone.tells_luck
+    assert all(each.interval is None for each in alone.estimates().values())
+    assert 4 < alone.estimates()[3].value < 9  # Drawn to the mean of all, which is 4, by the prior.
+    lucky, sure = (LossModel(scores, luck=Luck(squares, freedom=20)) for squares in (400.0, 0.2))
+    assert lucky.tells_luck
+    assert lucky.estimates()[3].value < alone.estimates()[3].value < sure.estimates()[3].value
+    assert sure.spreads.within < 1
+    assert lucky.spreads.within > 3
+    twice = [*scores, Score(0, "a", 1.1)]
+    assert LossModel(twice, luck=Luck(1e6, 1000)).estimates() == LossModel(twice).estimates()
 
 
 def test_one_lucky_repeat_does_not_make_everything_certain():
     rng = np.random.default_rng(3)
-    scores = [Score(i, "a", 1, float(value)) for i, value in enumerate(rng.normal(0, 1, 12))]
+    scores = [Score(i, "a", float(value)) for i, value in enumerate(rng.normal(0, 1, 12))]
     scores.append(scores[0])  # The same score again.
-    found = estimate_losses(scores)
-    low, high = found.losses[5].interval
+    low, high = LossModel(scores).estimates()[5].interval
     assert high - low > 1.5
+
+
+def test_counts_that_do_not_differ_say_nothing():
+    scores, counts, _ = made_up(np.random.default_rng(4))
+    same = {loss: np.ones(COUNTS) for loss in counts}
+    estimates, without = LossModel(scores, same).estimates(), LossModel(scores).estimates()
+    for loss, each in without.items():
+        assert estimates[loss].value == pytest.approx(each.value, abs=1e-3)

@@ -1,7 +1,6 @@
 """The regression that chooses among children, and the pruner that ends clear losers."""
 
 import functools
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -122,15 +121,6 @@ def test_a_sampler_with_a_surrogate_proposes_better_losses_and_always_the_same(m
     assert chosen[:20] == chance[:20]
     assert chosen == proposed("ridge")
     assert np.mean([quality(loss) for loss in chosen[20:]]) > np.mean([quality(loss) for loss in chance[20:]]) + 1
-
-
-def test_a_missing_library_is_named(monkeypatch, tiny_search):
-    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    search = Search(replace(tiny_search, surrogate="ridge"), optuna.storages.InMemoryStorage())
-    engine = InstantEngine()
-    with pytest.raises(BadInput, match=r"needs scikit-learn.*a2ls\[surrogate\]"):
-        search.run(engine)
-    assert engine.jobs == []
 
 
 class FivePoints(InstantEngine):

@@ -87,9 +87,10 @@ def estimate_words(ranking: Ranking) -> str | None:
     """What the estimates of a ranking are, in one sentence; None if they are nothing but scores."""
     if ranking.spreads is None:
         return None
-    between, within = map(ranking.unit.text, (ranking.spreads.between, ranking.spreads.within))
+    spreads = ranking.spreads
+    between, within = map(ranking.unit.text, (math.hypot(spreads.explained, spreads.between), spreads.within))
     return (
-        "An estimate is the mean of a loss's trainings, drawn to the mean of its stage as far as luck explains the "
+        "An estimate is the mean of a loss's trainings, drawn to what similar losses have as far as luck explains the "
         f"spread: losses differ by a standard deviation of {between}, trainings of one loss by {within}."
     )
 

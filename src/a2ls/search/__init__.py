@@ -15,7 +15,6 @@ from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
 from a2ls.search._search import Search, SearchFolder, search
 from a2ls.search._search_space import Encoding, SearchSpace, suggest_loss
-from a2ls.search._surrogate import require_surrogate
 from a2ls.search._trials import survivors
 from a2ls.search._variation import random_loss
 
@@ -39,7 +38,6 @@ __all__ = [
     "loss_masks",
     "random_loss",
     "rank_losses",
-    "require_surrogate",
     "rung_sizes",
     "search",
     "search_command",

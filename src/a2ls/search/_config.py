@@ -147,7 +147,7 @@ class SearchConfig:
 
     selection: Selection = "score"
     """By what losses are compared: the `score` of their trainings, as in the paper, or an `estimate` that allows for
-    luck, drawn to the mean of the stage the more, the fewer trainings there are."""
+    luck: drawn to what similar losses have, the more so the fewer trainings there are."""
 
     surrogate: SurrogateName = "none"
     """A regression on the losses tried so far, which chooses each child of the evolution among ten: `ridge`, or `none`.

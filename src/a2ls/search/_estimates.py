@@ -1,25 +1,29 @@
-"""How good losses are, from few and noisy scores: a mean for each, shrunk by what the spreads say of luck.
+"""How good losses are, from few and noisy scores, and how good others may be: one model of all that was trained.
 
 A score is taken to be
 
-    score = environment + stage + loss + luck,    loss ~ N(0, between^2),  luck ~ N(0, within^2)
+    score = environment + counts · weights + loss + luck
 
-where environment and stage are fixed effects: tasks differ, and later stages have better losses. The two spreads are
-fitted to the scores themselves by restricted maximum likelihood, with a weak prior that they are about equal, as they
-are on Cheetah-Run. What is then known of a loss is the mean and the standard deviation of its quality given all scores.
-Of a loss with few trainings that is near the mean of its stage, so that the highest of many lucky scores is not taken
-for the best loss: there is no winner's curse left to correct, as long as the model holds. That some losses got more
-trainings than others because of their scores does no harm, since those scores are among the data.
+    weights ~ N(0, explained² / d)     of the d standardised counts of what is in a loss
+    loss    ~ N(0, between²)           what a loss has for itself
+    luck    ~ N(0, within²)            what a training has for itself
+
+and the three spreads are fitted to the scores themselves by restricted maximum likelihood, with weak priors that they
+are about equal, as they are on Cheetah-Run. What is then known of a loss is the mean and the standard deviation of its
+quality given all scores. Of a loss with few trainings that is near what similar losses have, so that the highest of
+many lucky scores is not taken for the best loss: there is no winner's curse left to correct, as long as the model
+holds. That some losses got more trainings than others because of their scores does no harm, since those scores are
+among the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 
 from a2ls._statistics import Array, Estimate, Interval
 
@@ -27,10 +31,11 @@ L = TypeVar("L", bound=Hashable)
 
 # 95 % of a normal distribution.
 _DEVIATIONS = 1.959964
-# The prior of the variance ratio between^2 / within^2: its logarithm is normal around 0, with 95 % between a twentieth
-# and twenty. From few scores the likelihood alone often prefers that all losses are the same, or that there is no luck.
+# The prior of the variance ratios explained² / within² and between² / within²: their logarithms are normal around 0,
+# with 95 % between a twentieth and twenty. From few scores the likelihood alone often prefers that all losses are the
+# same, or that there is no luck.
 _LOG_RATIO_SPREAD = 1.5
-_LOG_RATIOS = (-12.0, 12.0)
+_LOG_RATIOS = (-10.0, 10.0)
 
 
 class Score(NamedTuple, Generic[L]):
@@ -38,7 +43,6 @@ class Score(NamedTuple, Generic[L]):
 
     loss: L
     env: str
-    stage: int
     value: float
 
 
@@ -55,146 +59,132 @@ class Luck(NamedTuple):
 class Spreads:
     """The standard deviations of the model."""
 
+    explained: float
+    """Between losses, by what is in them."""
     between: float
-    """Between losses."""
+    """Between losses with the same counts."""
     within: float
     """Between the trainings of one loss, in all environments."""
 
 
-@dataclass(frozen=True)
-class Estimates(Generic[L]):
-    """What is known of all losses."""
-
-    losses: dict[L, Estimate]
-    """With 95 % intervals; where nothing tells luck from quality, the means without any."""
-    means: dict[L, float]
-    """The mean score of each loss, luck included, as if all had been trained in all environments."""
-    spreads: Spreads | None
-    """None where no loss was trained twice, and nothing else is known of luck either."""
-
-
-def estimate_losses(scores: Sequence[Score[L]], luck: Luck | None = None) -> Estimates[L]:
-    """The quality of every loss: what it scores on average over the environments, with any seed.
+class LossModel(Generic[L]):
+    """The model, fitted to scores.
 
     Args:
-        scores: All trainings, in any order.
+        scores: All trainings, at least one.
+        counts: Of every loss; without any, or where all are the same, losses are compared by their scores alone.
         luck: What else is known of the spread between seeds; used only if no loss was trained twice.
     """
-    if not scores:
-        return Estimates({}, {}, None)
-    losses = list(dict.fromkeys(score.loss for score in scores))
-    place = {loss: i for i, loss in enumerate(losses)}
-    groups = [place[score.loss] for score in scores]
-    found = _Design(scores, groups, with_stages=False).means()
-    means = {loss: float(found[i]) for loss, i in place.items()}
-    design = _Design(scores, groups, with_stages=True)
-    if luck is None or design.repeats:
-        luck = Luck()
-    ratio = design.fitted_ratio(luck)
-    if ratio is None:
-        return Estimates({loss: Estimate(mean, None) for loss, mean in means.items()}, means, None)
-    within = design.within(ratio, luck)
-    expected, deviations = design.posterior(ratio, within)
-    estimates = {loss: _estimate(expected[i], deviations[i]) for loss, i in place.items()}
-    return Estimates(estimates, means, Spreads(between=float(within * np.sqrt(ratio)), within=within))
+
+    def __init__(
+        self, scores: Sequence[Score[L]], counts: Mapping[L, Array] | None = None, luck: Luck | None = None
+    ) -> None:
+        self._losses = {loss: i for i, loss in enumerate(dict.fromkeys(score.loss for score in scores))}
+        groups = np.array([self._losses[score.loss] for score in scores])
+        self._trainings: Array = np.bincount(groups).astype(float)
+        self._luck = luck if luck is not None and len(scores) == len(self._losses) else Luck()
+        self.tells_luck = len(scores) > len(self._losses) or self._luck.freedom > 0
+        """Whether the spread between trainings of one loss is known from anything but the prior."""
+        environments = sorted({score.env for score in scores})
+        self._environments = len(environments)
+        rows = np.array([[0.0] if counts is None else counts[loss] for loss in self._losses], dtype=float)
+        self._middle, self._scale = rows.mean(axis=0), rows.std(axis=0)
+        self._scale[self._scale == 0] = np.inf
+        self._y = np.array([score.value for score in scores])
+        self._x = np.hstack(
+            [
+                np.array([[score.env == env for env in environments] for score in scores], dtype=float),
+                self._standardised(rows)[groups],
+            ]
+        )
+        self._x_sums = np.zeros((len(self._losses), self._x.shape[1]))
+        np.add.at(self._x_sums, groups, self._x)
+        self._y_sums = np.bincount(groups, self._y)
+        # What depends on the ratios does so by the number of trainings alone, and few numbers occur.
+        self._sizes = np.unique(self._trainings)
+        of_size = [self._trainings == size for size in self._sizes]
+        self._members = [int(which.sum()) for which in of_size]
+        self._xx = [self._x_sums[which].T @ self._x_sums[which] for which in of_size]
+        self._xy = [self._x_sums[which].T @ self._y_sums[which] for which in of_size]
+        self._yy = [float(self._y_sums[which] @ self._y_sums[which]) for which in of_size]
+        self._freedom = len(scores) - self._environments + self._luck.freedom
+        self._all = self._x.T @ self._x, self._x.T @ self._y, float(self._y @ self._y)
+        self._explained, self._between = self._fitted_ratios()
+        residual, self._effects, self._precision = self._solved(self._explained, self._between)
+        self._within = float(np.sqrt((residual + self._luck.squares) / max(1, self._freedom)))
+
+    @property
+    def spreads(self) -> Spreads:
+        """The spreads that fit the scores best."""
+        explained, between = (float(np.sqrt(ratio) * self._within) for ratio in (self._explained, self._between))
+        return Spreads(explained, between, self._within)
+
+    def estimates(self) -> dict[L, Estimate]:
+        """What is known of each loss: its quality over all environments, with any seed, and a 95 % interval."""
+        wanted = np.hstack([np.full((len(self._losses), self._environments), 1 / self._environments), self._own])
+        weights = self._between / (1 + self._between * self._trainings)
+        means = wanted @ self._effects + weights * (self._y_sums - self._x_sums @ self._effects)
+        # By how much the mean of a loss moves with the effects; they are uncertain as well.
+        moved = wanted - weights[:, None] * self._x_sums
+        from_effects = np.einsum("ij,ij->i", moved, np.linalg.solve(self._precision, moved.T).T)
+        deviations = self._within * np.sqrt(weights + from_effects)
+        return {
+            loss: _estimate(means[i], deviations[i]) if self.tells_luck else Estimate(float(means[i]), None)
+            for loss, i in self._losses.items()
+        }
+
+    def means(self) -> dict[L, float]:
+        """The mean score of each loss, luck included, as if all had been trained in all environments."""
+        x, sums = self._x[:, : self._environments], self._x_sums[:, : self._environments]
+        effects = np.linalg.lstsq(x, self._y, rcond=None)[0]
+        means = effects.mean() + (self._y_sums - sums @ effects) / self._trainings
+        return {loss: float(means[i]) for loss, i in self._losses.items()}
+
+    def predict(self, counts: Array) -> Array:
+        """The quality of losses that were not trained, as far as their counts tell: (losses, counts) to (losses)."""
+        environments, weights = np.split(self._effects, [self._environments])
+        return np.asarray(environments.mean() + self._standardised(counts) @ weights)
+
+    @property
+    def _own(self) -> Array:
+        """The standardised counts of each loss."""
+        return np.asarray(self._x_sums[:, self._environments :] / self._trainings[:, None])
+
+    def _standardised(self, rows: Array) -> Array:
+        return np.asarray((rows - self._middle) / self._scale)
+
+    def _solved(self, explained: float, between: float) -> tuple[float, Array, Array]:
+        """Residual sum of squares, effects of environments and counts, and their precision; for within = 1.
+
+        H = I + between Z Z' is the covariance of the scores given these effects, where Z says which training is whose.
+        """
+        xx, xy, yy = self._all
+        for size, own_xx, own_xy, own_yy in zip(self._sizes, self._xx, self._xy, self._yy, strict=True):
+            weight = between / (1 + between * size)
+            xx, xy, yy = xx - weight * own_xx, xy - weight * own_xy, yy - weight * own_yy
+        counted = len(xy) - self._environments
+        precision = xx + np.diag([0.0] * self._environments + [counted / explained] * counted)
+        effects: Array = np.linalg.solve(precision, xy).astype(float)
+        return max(float(yy - xy @ effects), 0.0), effects, precision
+
+    def _fitted_ratios(self) -> tuple[float, float]:
+        """The ratios of variances to that within losses with the highest restricted likelihood times their priors."""
+        counted = self._x.shape[1] - self._environments
+        tiny = np.finfo(float).tiny
+
+        def cost(logs: Array) -> float:
+            explained, between = np.exp(np.clip(logs, *_LOG_RATIOS))
+            residual, _, precision = self._solved(explained, between)
+            value = self._freedom * np.log((residual + self._luck.squares) / max(1, self._freedom) + tiny)
+            value += sum(n * np.log1p(between * size) for n, size in zip(self._members, self._sizes, strict=True))
+            value += np.linalg.slogdet(precision).logabsdet + counted * np.log(explained / counted)
+            return float(value + ((logs / _LOG_RATIO_SPREAD) ** 2).sum())
+
+        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6})
+        explained, between = np.exp(np.clip(found.x, *_LOG_RATIOS))
+        return float(explained), float(between)
 
 
 def _estimate(mean: float, deviation: float) -> Estimate:
     width = _DEVIATIONS * deviation
     return Estimate(float(mean), Interval(float(mean - width), float(mean + width)))
-
-
-class _Design:
-    """The scores as a linear mixed model y = X b + Z u + e, with the sums over each loss that its formulas need."""
-
-    def __init__(self, scores: Sequence[Score[L]], groups: Sequence[int], *, with_stages: bool) -> None:
-        self.y = np.array([score.value for score in scores])
-        self.groups = np.array(groups)
-        self.counts: Array = np.bincount(self.groups).astype(float)
-        """Trainings of each loss."""
-        envs = sorted({score.env for score in scores})
-        stages = sorted({score.stage for score in scores}) if with_stages else []
-        of_env = np.array([[score.env == env for env in envs] for score in scores], dtype=float)
-        of_stage = np.array([[score.stage == stage for stage in stages] for score in scores], dtype=float)
-        self._x: Array = np.hstack([of_env, of_stage])
-        # The quality of a loss is that in the mean of all environments, in its own stage: that of its first training.
-        first = np.unique(self.groups, return_index=True)[1]
-        average = np.full((len(first), len(envs)), 1 / len(envs))
-        self._wanted: Array = np.hstack([average, of_stage[first]])
-        self._make_independent()
-        self._x_sums = np.zeros((len(self.counts), self._x.shape[1]))
-        np.add.at(self._x_sums, self.groups, self._x)
-        self._y_sums = np.bincount(self.groups, self.y)
-        # What depends on the ratio does so by the number of trainings alone, and few numbers occur.
-        self._sizes = np.unique(self.counts)
-        of_size = [self.counts == size for size in self._sizes]
-        self._xx = [self._x_sums[which].T @ self._x_sums[which] for which in of_size]
-        self._xy = [self._x_sums[which].T @ self._y_sums[which] for which in of_size]
-        self._yy = [float(self._y_sums[which] @ self._y_sums[which]) for which in of_size]
-        self._members = [int(which.sum()) for which in of_size]
-
-    def _make_independent(self) -> None:
-        """Replace the columns, of which environments and stages add up to the same, by as many as are independent."""
-        values, vectors = np.linalg.eigh(self._x.T @ self._x)
-        kept = values > 1e-9 * values.max()
-        change = vectors[:, kept] / np.sqrt(values[kept])
-        self._x, self._wanted = self._x @ change, self._wanted @ change
-
-    @property
-    def repeats(self) -> int:
-        """How many trainings are not the first of their loss."""
-        return len(self.y) - len(self.counts)
-
-    @property
-    def _freedom(self) -> int:
-        return len(self.y) - int(self._x.shape[1])
-
-    def _normal(self, ratio: float) -> tuple[Array, Array, float]:
-        """X' H^-1 X, X' H^-1 y and y' H^-1 y for H = I + ratio Z Z'."""
-        xx, xy, yy = self._x.T @ self._x, self._x.T @ self.y, float(self.y @ self.y)
-        for size, own_xx, own_xy, own_yy in zip(self._sizes, self._xx, self._xy, self._yy, strict=True):
-            weight = ratio / (1 + ratio * size)
-            xx, xy, yy = xx - weight * own_xx, xy - weight * own_xy, yy - weight * own_yy
-        return xx, xy, yy
-
-    def _residual(self, ratio: float) -> tuple[float, Array, Array]:
-        xx, xy, yy = self._normal(ratio)
-        effects: Array = np.linalg.solve(xx, xy).astype(float)
-        return max(float(yy - xy @ effects), 0.0), effects, xx
-
-    def fitted_ratio(self, luck: Luck) -> float | None:
-        """The ratio of variances between^2 / within^2 with the highest restricted likelihood; None if none is known."""
-        freedom = self._freedom + luck.freedom
-        if self.repeats + luck.freedom < 1 or self._freedom < 1:
-            return None
-
-        def cost(log_ratio: float) -> float:
-            ratio = float(np.exp(log_ratio))
-            residual, _, xx = self._residual(ratio)
-            logs = sum(n * np.log1p(ratio * size) for n, size in zip(self._members, self._sizes, strict=True))
-            tiny = np.finfo(float).tiny
-            likelihood = freedom * np.log((residual + luck.squares) / freedom + tiny) + logs
-            return float(likelihood + np.linalg.slogdet(xx).logabsdet + (log_ratio / _LOG_RATIO_SPREAD) ** 2)
-
-        found = minimize_scalar(cost, bounds=_LOG_RATIOS, method="bounded")
-        return float(np.exp(found.x))
-
-    def within(self, ratio: float, luck: Luck) -> float:
-        """The standard deviation between the trainings of one loss."""
-        residual, _, _ = self._residual(ratio)
-        return float(np.sqrt((residual + luck.squares) / (self._freedom + luck.freedom)))
-
-    def posterior(self, ratio: float, within: float) -> tuple[Array, Array]:
-        """Mean and standard deviation of the quality of each loss, given all scores."""
-        _, effects, xx = self._residual(ratio)
-        weights = ratio / (1 + ratio * self.counts)
-        means = self._wanted @ effects + weights * (self._y_sums - self._x_sums @ effects)
-        # By how much the mean of a loss moves with the effects; they are uncertain as well.
-        moved = self._wanted - weights[:, None] * self._x_sums
-        from_effects = np.einsum("ij,ij->i", moved, np.linalg.solve(xx, moved.T).T)
-        return means, within * np.sqrt(weights + from_effects)
-
-    def means(self) -> Array:
-        """The mean score of each loss, without the differences between environments."""
-        _, effects, _ = self._residual(0.0)
-        return np.asarray(self._wanted @ effects + (self._y_sums - self._x_sums @ effects) / self.counts)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2ls._statistics import Array
-from a2ls.space import KINDS, Loss
+from a2ls.space import KINDS, OPERATORS, Loss
 
 COUNTS = (
     *(f"{kind} in {side}" for side in ("source", "target") for kind in KINDS),
@@ -43,3 +43,10 @@ def loss_counts(masks: NDArray[np.bool_]) -> Array:
     in_both = masks.all(axis=1).sum(axis=(1, 2))
     columns = (masks.sum(axis=2).reshape(count, -1), first.reshape(count, -1), in_both[:, None], steps[:, None])
     return np.asarray(np.concatenate(columns, axis=1), dtype=float)
+
+
+def loss_features(losses: Sequence[Loss]) -> Array:
+    """What a model of losses knows of each: its `COUNTS`, and which of the operators it has."""
+    counts = loss_counts(loss_masks([loss.canonical() for loss in losses]))
+    operators = np.array([[loss.operator == operator for operator in OPERATORS] for loss in losses], dtype=float)
+    return np.hstack([counts, operators.reshape(len(losses), len(OPERATORS))])

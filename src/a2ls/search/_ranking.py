@@ -14,7 +14,8 @@ import numpy as np
 from a2ls._formatting import AULC, RELATIVE_AULC, Unit
 from a2ls._statistics import Estimate, normalised
 from a2ls.search._config import SearchConfig
-from a2ls.search._estimates import Luck, Score, Spreads, estimate_losses
+from a2ls.search._estimates import LossModel, Luck, Score, Spreads
+from a2ls.search._features import loss_features
 from a2ls.space import Loss
 from a2ls.studies import Candidate, FurtherTraining, TrialRecord
 from a2ls.training import Curve, CurvePoint, plain_baseline
@@ -127,18 +128,23 @@ def rank_losses(
             of_loss[form].append(training)
     stages = {form: min(by_number[number].stage for number in own) for form, own in numbers.items()}
     scores = [
-        Score(form, record.env, stages[form], scale.score(record.env, record.curve.aulc))
+        Score(form, record.env, scale.score(record.env, record.curve.aulc))
         for form, records in of_loss.items()
         for record in records
     ]
-    found = estimate_losses(scores, _luck(baselines, scale))
+    if not scores:
+        return Ranking(unit=unit)
+    features = dict(zip(of_loss, loss_features(list(of_loss)), strict=True))
+    model = LossModel(scores, features, _luck(baselines, scale))
+    estimates, means = model.estimates(), model.means()
     ranked = []
     for form, records in of_loss.items():
-        estimate, score = found.losses[form], found.means[form]
-        value = estimate.value if config.selection == "estimate" else score
-        ranked.append(RankedLoss(form, estimate, score, value, tuple(records), tuple(numbers[form]), stages[form]))
+        value = estimates[form].value if config.selection == "estimate" else means[form]
+        # Nobody is shown what is nothing but a score and a prior.
+        shown = estimates[form] if model.tells_luck else Estimate(means[form], None)
+        ranked.append(RankedLoss(form, shown, means[form], value, tuple(records), tuple(numbers[form]), stages[form]))
     ranked.sort(key=lambda each: (-each.value, each.candidates[0]))
-    return Ranking(tuple(ranked), found.spreads, unit)
+    return Ranking(tuple(ranked), model.spreads if model.tells_luck else None, unit)
 
 
 def _is_scored(record: TrialRecord) -> bool:

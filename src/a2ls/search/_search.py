@@ -23,7 +23,6 @@ from a2ls.search._race import FurtherSource, read_promotions
 from a2ls.search._ranking import Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler
 from a2ls.search._search_space import Encoding
-from a2ls.search._surrogate import require_surrogate
 from a2ls.studies import (
     Candidate,
     FurtherTraining,
@@ -148,8 +147,6 @@ class Search:
             BadInput: If scores are relative to the plain agent, and it has none in some environment.
         """
         config, study = self.config, self.study
-        if config.surrogate != "none":
-            require_surrogate()
         baselines = GridSource(self._baselines_study, baseline_runs(config))
         candidates = CandidateSource(study, config, self.budget, self._encoding, self.ranking)
         further = FurtherSource(self._further_study, candidates.race)

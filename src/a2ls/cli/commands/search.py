@@ -35,7 +35,6 @@ from a2ls.search import (
     SearchConfig,
     SearchFolder,
     SearchPresetName,
-    require_surrogate,
     search_preset,
     stage_trainings,
 )
@@ -149,8 +148,6 @@ def _check(chosen: Arguments) -> None:
         raise BadInput(f"max_env_steps is {budget.max_env_steps}, too few for one candidate of {steps} steps")
     for each in config.configs:
         training.require_trainable(each)
-    if config.surrogate != "none":
-        require_surrogate()
 
 
 def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> None:
