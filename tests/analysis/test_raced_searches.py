@@ -103,7 +103,8 @@ def test_tables_and_figures_rank_by_estimates_and_not_by_the_luckiest_score(fold
         row = f"{rank} {each.estimate.value:.2f} {low:.2f} to {high:.2f} {len(each.trainings)} {each.stage} "
         assert row in shown
     assert "partly luck" not in shown
-    between, within = ranking.spreads.between, ranking.spreads.within
+    spreads = ranking.spreads
+    between, within = (spreads.explained**2 + spreads.between**2) ** 0.5, spreads.within
     assert f"losses differ by a standard deviation of {between:.2f}, trainings of one loss by {within:.2f}" in shown
     assert main(["top", str(folder.path), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]
