@@ -22,7 +22,11 @@ TRAINING = [
     *("--env", "Pendulum-v1", "--action-repeat", "2", "--hidden", "8", "--batch-size", "8", "--steps", "400"),
     *("--learning-starts", "20", "--evaluations", "2", "--evaluation-episodes", "1"),
 ]
-TINY = [*TRAINING, "--preset", "quick", "--population-size", "2", "--baseline-seeds", "1"]
+# As in the paper: each candidate once, by its score.
+TINY = [
+    *(*TRAINING, "--preset", "quick", "--population-size", "2", "--baseline-seeds", "1"),
+    *("--rungs", "1", "--selection", "score", "--surrogate", "none"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +202,7 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
         (["--env", "CartPole-v1"], "the agent sac needs continuous ones"),
         (["--encoder", "identity"], "the agent has no encoder that losses can train"),
         (["--max-hours", "-1"], "max_hours is -1.0, but must not be negative"),
-        (["--max-env-steps", "100"], "max_env_steps is 100, too few for one candidate of 40000 steps"),
+        (["--max-env-steps", "100"], "max_env_steps is 100, too few for one candidate of 120000 steps"),
         (["--env", "Pendulum-v1", "--storage", "nothing://x"], "the storage 'nothing://x' cannot be opened"),
         (["--resume", "nowhere"], "nowhere holds no search"),
         (["--resume", "nowhere", "--steps", "9000"], "nowhere holds no search"),

@@ -2,7 +2,7 @@
 
     >>> folder = SearchFolder.create(Path("runs/mine"), search_preset("quick", "cheetah-run"))
     >>> folder.run(workers=2)
-    >>> max(folder.candidates(), key=lambda candidate: candidate.score)
+    >>> folder.ranking().losses[0]
 
 `A2LSSampler` is the evolution alone, for any Optuna study; `suggest_loss` reads its proposals. `survivors` are those
 candidates of a stage that breed the next.

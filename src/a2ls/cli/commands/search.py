@@ -59,7 +59,7 @@ class Arguments:
     """Search an auxiliary loss for one environment or several: train candidates, breed the best, keep all in a folder.
 
     The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
-    minutes, `laptop` is a real search of some hours, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
+    minutes, `laptop` is a real search of an evening on two cores, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
     and `paper-image-search` are those for pixels. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
