@@ -59,8 +59,9 @@ class Arguments:
     """Search an auxiliary loss for one environment or several: train candidates, breed the best, keep all in a folder.
 
     The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
-    minutes, `laptop` is a real search of an evening on two cores, `paper-vector` has the paper's size. `quick-image`, `laptop-image`
-    and `paper-image-search` are those for pixels. Some lines to start from:
+    minutes, `laptop` is a real search of an evening on two cores, `paper-vector` has the paper's size and procedure.
+    `quick-image`, `laptop-image` and `paper-image-search` are those for pixels. With several environments one loss is
+    searched for all of them, and scores are relative to the plain agent's. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
         a2ls search --env cheetah-run walker-walk reacher-easy --max-hours 3
