@@ -180,7 +180,7 @@ class LossModel(Generic[L]):
             value += np.linalg.slogdet(precision).logabsdet + counted * np.log(explained / counted)
             return float(value + ((logs / _LOG_RATIO_SPREAD) ** 2).sum())
 
-        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6})
+        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-2, "fatol": 1e-3})
         explained, between = np.exp(np.clip(found.x, *_LOG_RATIOS))
         return float(explained), float(between)
 
