@@ -180,7 +180,9 @@ class LossModel(Generic[L]):
             value += np.linalg.slogdet(precision).logabsdet + counted * np.log(explained / counted)
             return float(value + ((logs / _LOG_RATIO_SPREAD) ** 2).sum())
 
-        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-2, "fatol": 1e-3})
+        first = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        options = {"initial_simplex": first, "xatol": 1e-2, "fatol": 1e-3}
+        found = minimize(cost, first[0], method="Nelder-Mead", options=options)
         explained, between = np.exp(np.clip(found.x, *_LOG_RATIOS))
         return float(explained), float(between)
 
