@@ -1,5 +1,6 @@
 import os
 import re
+import shlex
 import signal
 import time
 from dataclasses import fields, replace
@@ -10,10 +11,10 @@ from rich.console import Console
 
 from a2ls.agents import SACConfig
 from a2ls.cli import main
-from a2ls.cli._options import available_cores
-from a2ls.cli.commands.search import print_summary
+from a2ls.cli._options import available_cores, parse
+from a2ls.cli.commands.search import Arguments, _defaults, print_summary, split_environments
 from a2ls.envs import EnvironmentConfig
-from a2ls.search import Budget, SearchConfig, SearchFolder, search_preset
+from a2ls.search import Budget, SearchConfig, SearchFolder, search_command, search_preset
 from a2ls.training import TrainConfig
 from helpers.engines import InstantEngine, made_up_score
 from helpers.processes import start
@@ -283,6 +284,42 @@ def test_every_setting_is_an_option_and_help_shows_lines_to_type(capsys):
                 option = "agent" if field.name == "algorithm" else field.name.replace("_", "-")
                 assert re.search(rf"--{option}[ ,]", shown), field.name
     assert "a2ls search --env cheetah-run --preset quick" in shown
+
+
+@pytest.mark.usefixtures("_simulated")
+def test_one_search_may_be_on_several_environments(tmp_path, capsys):
+    environments = ["Pendulum-v1", "MountainCarContinuous-v0"]
+    options = ["--population-size", "4", "--rungs", "1", "2", "--promoted", "0.5", "--workers", "2", "--out", "run"]
+    assert main(["search", *TRAINING[2:], "--preset", "quick", "--env", *environments, *options]) == 0
+    shown, error = capsys.readouterr()
+    assert error.startswith("Pendulum-v1, MountainCarContinuous-v0, preset quick, in run\n")
+    folder = SearchFolder.open(tmp_path / "run")
+    assert folder.config.environments == tuple(environments)
+    assert {record.env for record in folder.candidates()} == set(environments)
+    assert {record.env for record in folder.baselines()} == set(environments)
+    assert len(folder.further()) == 4
+    words = " ".join(shown.split())
+    assert "Estimated relative AULC of each stage" in words
+    assert "All scores are relative to sac, which is 1 in each environment." in words
+    typed = search_command(folder.config)
+    assert typed.startswith("a2ls search --env Pendulum-v1 MountainCarContinuous-v0 --preset quick ")
+    arguments, others = split_environments(shlex.split(typed)[2:])
+    assert others == ("MountainCarContinuous-v0",)
+    assert parse(Arguments, "a2ls search", arguments, _defaults(arguments, others)[0]).settings == folder.config
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--env", "Pendulum-v1", "Pendulum-v1"], "each be given once"),
+        (["--env", "Pendulum-v1", "walker-walk", "--baselines", "none"], "needs the baseline sac"),
+        (["--env", "Pendulum-v1", "--rungs", "3", "1"], "rungs is (3, 1)"),
+    ],
+)
+def test_races_and_environments_that_make_no_sense_are_refused(arguments, words, capsys, tmp_path):
+    assert main(["search", *arguments]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be bound to cores here")

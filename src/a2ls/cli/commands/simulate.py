@@ -36,7 +36,7 @@ from a2ls.simulation import (
 )
 from a2ls.training import preset
 
-_STRATEGIES = ("paper", "random")
+_STRATEGIES = ("paper", "random", "laptop")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Arguments:
 
         a2ls simulate
         a2ls simulate --strategies paper random tpe --repeats 20
+        a2ls simulate --strategies paper laptop "laptop: surrogate=none" "laptop: selection=score" --repeats 200
+        a2ls simulate --strategies paper laptop --env cheetah-run walker-walk reacher-easy
         a2ls simulate --sampler my_sampler.py:HillClimber --repeats 100
         a2ls simulate --data runs/my-search runs/my-benchmark --env walker-walk
 
@@ -60,7 +62,8 @@ class Arguments:
 
     strategies: Annotated[Several, tyro.conf.arg(metavar="NAME")] = ()
     """Built-in ones: `paper` (the evolution: a population of 100, 7 stages), `random` and `tpe`, with 700 trainings
-    each. If not given, `paper` and `random`."""
+    each in the first environment, and `laptop`, the default search. A strategy may have settings of its own, the
+    options of `a2ls search`: "laptop: rungs=1 2 4, priors=0". If not given, `paper`, `random` and `laptop`."""
 
     sampler: Annotated[Several, tyro.conf.arg(metavar="FILE:CLASS")] = ()
     """Samplers of your own, `my_sampler.py:MySampler` or `my_module:MySampler`, with 700 trainings, too."""
