@@ -15,8 +15,8 @@ import optuna
 from a2ls.engine import Job
 from a2ls.search._config import SearchConfig
 from a2ls.search._ranking import Ranking
-from a2ls.studies import TrialWriter, further_identity, has_record, running_trials
-from a2ls.training import CurvePoint, TrainJob
+from a2ls.studies import RecordedSource, further_identity, has_record
+from a2ls.training import TrainJob
 
 _PROMOTED = "a2ls:promoted:"
 _PROMOTED_KEY = _PROMOTED + "{stage}:{rung}"
@@ -177,8 +177,10 @@ class Race:
         return [self._runners[number] for number in numbers if number in self._runners]
 
 
-class FurtherSource:
+class FurtherSource(RecordedSource[tuple[int, int]]):
     """The further trainings of candidates as jobs, each a trial of a study of their own.
+
+    A candidate whose further training fails for good is judged by its others.
 
     Args:
         study: That study.
@@ -186,55 +188,35 @@ class FurtherSource:
     """
 
     def __init__(self, study: optuna.Study, race: Race) -> None:
-        self.study_name = study.study_name
-        self._study = study
+        super().__init__(study, further_identity)
         self._race = race
-        self._writer = TrialWriter(study)
-        self._begun: dict[tuple[int, int], optuna.Trial | None] = {}
-        """By candidate and index; None once it was handed out."""
-        for trial in running_trials(study):
-            if has_record(trial):
-                self._begun[further_identity(trial)] = trial
-            else:  # Its process was killed before it said whose it was.
-                study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        for frozen in study.get_trials(deepcopy=False):
-            if frozen.state.is_finished() and has_record(frozen):
-                race.further_ended(*further_identity(frozen))
+        self._handed_out: dict[int, tuple[int, int]] = {}
+        """Candidate and index, by the number of the trial."""
+        for trial in study.get_trials(deepcopy=False):
+            if trial.state.is_finished() and has_record(trial):
+                race.further_ended(*further_identity(trial))
 
     def next_job(self) -> Job | None:
         """The next further training."""
         for number, index, training in self._race.due():
-            key = number, index
-            trial = self._begun.get(key) if key in self._begun else self._study.ask()
-            if trial is None:
-                continue
-            self._begun[key] = None
-            self._writer.open(trial, training, candidate=number, index=index)
-            return Job(self._writer.key(trial.number), training, str(training.loss))
+            if (number, index) not in self._handed_out.values():
+                trial = self._running.pop((number, index), None) or self._study.ask()
+                self._handed_out[trial.number] = number, index
+                self._writer.open(trial, training, candidate=number, index=index)
+                return Job(self._writer.key(trial.number), training, str(training.loss))
         return None
-
-    def started(self, job: Job) -> None:
-        """The curve of the job comes from its start."""
-        self._writer.restart(job.key.number)
-
-    def evaluated(self, job: Job, point: CurvePoint) -> bool:
-        """Store a point; only first trainings are pruned."""
-        self._writer.add_point(job.key.number, point)
-        return True
 
     def finished(self, job: Job, seconds: float) -> None:
         """Store the result, and let the race go on."""
-        identity = further_identity(self._writer.frozen(job.key.number))
-        self._writer.finish(job.key.number, seconds, pruned=False)
-        self._race.further_ended(*identity)
-        self._race.advance()
+        super().finished(job, seconds)
+        self._ended(job)
 
     def failed(self, job: Job, reason: str, *, again: bool) -> None:
-        """Store the reason. A candidate whose further training fails for good is judged by its others."""
-        if again:
-            self._writer.note_failure(job.key.number, reason)
-            return
-        identity = further_identity(self._writer.frozen(job.key.number))
-        self._writer.fail(job.key.number, reason)
-        self._race.further_ended(*identity)
+        """Store the reason, and let the race go on if the training is not tried again."""
+        super().failed(job, reason, again=again)
+        if not again:
+            self._ended(job)
+
+    def _ended(self, job: Job) -> None:
+        self._race.further_ended(*self._handed_out.pop(job.key.number))
         self._race.advance()

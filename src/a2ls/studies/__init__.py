@@ -16,6 +16,7 @@ from a2ls.studies._grid import (
     method_label,
     stored_method,
 )
+from a2ls.studies._source import RecordedSource
 from a2ls.studies._trial_records import (
     Candidate,
     FurtherTraining,
@@ -39,6 +40,7 @@ __all__ = [
     "FurtherTraining",
     "GridSource",
     "Method",
+    "RecordedSource",
     "Run",
     "State",
     "StudyFolder",
