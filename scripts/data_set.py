@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from generated_tables import markdown_table, with_tables
+
 from a2ls.analysis._dataset import read_rows
 from a2ls.analysis._export import Collection, collect, write_collection
 
@@ -61,7 +63,7 @@ def counts() -> str:
         "hours of training": round(sum(row["seconds"] or 0 for row in rows) / 3600),
         "kilobytes of the file": round(FILE.stat().st_size / 1000),
     }
-    return _table(["", "count"], [[name, f"{count:,}"] for name, count in known.items()], left=1)
+    return markdown_table(["", "count"], [[name, f"{count:,}"] for name, count in known.items()], left=1)
 
 
 def studies() -> str:
@@ -76,7 +78,7 @@ def studies() -> str:
         version = ", ".join(sorted(versions)) or (last and f"unknown, last {last}") or "unknown"
         lines.append([f"`{name}`", own["kind"], *texts, version, str(len(finished)), str(len(_losses(finished)))])
     headings = ["study", "kind", "preset", "tasks", "seeds", "version", "finished trainings", "losses"]
-    return _table(headings, lines, left=6)
+    return markdown_table(headings, lines, left=6)
 
 
 def tasks() -> str:
@@ -89,7 +91,7 @@ def tasks() -> str:
         plain = len({row["seed"] for row in own if row["label"] == "sac"})
         lines.append([f"`{name}`", env, *map(str, (len(own), len(_losses(own)), several, plain))])
     headings = ["preset", "task", "finished trainings", "losses", "with several seeds", "seeds of `sac`"]
-    return _table(headings, lines, left=2)
+    return markdown_table(headings, lines, left=2)
 
 
 def answer() -> str:
@@ -124,22 +126,7 @@ def _words(rows: Iterable[Mapping[str, Any]], column: str) -> str:
     return ", ".join(map(str, sorted({row[column] for row in rows})))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    rule = ["---"] * left + ["---:"] * (len(headings) - left)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
-
-
 TABLES = {"counts": counts, "studies": studies, "tasks": tasks, "answer": answer}
-
-
-def with_tables(text: str) -> str:
-    """The document with all tables as they should be."""
-    for name, make in TABLES.items():
-        begin, end = f"<!-- {name}: scripts/data_set.py -->", f"<!-- end of {name} -->"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = f"{before}{begin}\n\n{make()}\n\n{end}{after}"
-    return text
 
 
 def main() -> None:
@@ -150,7 +137,7 @@ def main() -> None:
             sys.exit(f"{FILE.name} does not hold what docs/results holds: run make data")
         write_collection(collection, FILE)
     text = DOCUMENT.read_text(encoding="utf-8")
-    wanted = with_tables(text)
+    wanted = with_tables(text, "data_set", TABLES)
     if check and text != wanted:
         sys.exit("docs/data.md is not up to date: run make data")
     DOCUMENT.write_text(wanted, encoding="utf-8")

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from generated_tables import markdown_table, with_tables
+
 from a2ls.envs import PAPER_TASKS
 from a2ls.training import TrainConfig, preset
 
@@ -121,7 +123,7 @@ def hyper_parameters() -> str:
             value = _value(line.setting, name, tasks) if applies else ""
             cells += [*([getattr(line, papers)] if papers else []), value]
         rows.append(cells)
-    return _table(headings, rows, left=2)
+    return markdown_table(headings, rows, left=2)
 
 
 def _value(setting: str, name: str, tasks: Sequence[str]) -> str:
@@ -229,7 +231,7 @@ def costs() -> str:
         counts = f"{sum(each.trainings.values()):,}", f"{each.updates / 1e6:,.1f}"
         rows.append([each.where, each.what, *counts, *(f"{_round(own):,}" for own in hours)])
     headings = ["section", "experiment", "trainings", "million updates", "hours, one core", "hours, one P100"]
-    return _table(headings, rows, left=2)
+    return markdown_table(headings, rows, left=2)
 
 
 def _round(hours: float) -> int:
@@ -238,28 +240,13 @@ def _round(hours: float) -> int:
     return int(round(hours, -digits))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    rule = ["---"] * left + ["---:"] * (len(headings) - left)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
-
-
 TABLES = {"hyper-parameters": hyper_parameters, "costs": costs}
-
-
-def with_tables(text: str) -> str:
-    """The document with all tables as they should be."""
-    for name, make in TABLES.items():
-        begin, end = f"<!-- {name}: scripts/paper_tables.py -->", f"<!-- end of {name} -->"
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = f"{before}{begin}\n\n{make()}\n\n{end}{after}"
-    return text
 
 
 def main() -> None:
     """Write the tables, or check them."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    wanted = with_tables(text)
+    wanted = with_tables(text, "paper_tables", TABLES)
     if "--check" in sys.argv[1:]:
         sys.exit(None if text == wanted else "docs/paper.md is not up to date: run python scripts/paper_tables.py")
     DOCUMENT.write_text(wanted, encoding="utf-8")

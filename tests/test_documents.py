@@ -1,6 +1,5 @@
 """What documents point at is there, commands in them can be typed, and tables from the code are up to date."""
 
-import importlib.util
 import re
 import shlex
 import tomllib
@@ -12,6 +11,7 @@ import pytest
 from a2ls.benchmark import Grid
 from a2ls.cli._options import flat, parse, parse_grid
 from a2ls.studies import baseline, method
+from helpers.scripts import load_script
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "a2ls"
@@ -88,11 +88,9 @@ def test_a_command_of_the_page_on_the_paper_can_be_typed(command):
 
 
 def test_the_tables_of_the_page_on_the_paper_are_those_of_the_code():
-    spec = importlib.util.spec_from_file_location("paper_tables", ROOT / "scripts/paper_tables.py")
-    tables = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tables)
+    tables = load_script("paper_tables")
     text = PAPER.read_text()
-    assert text == tables.with_tables(text), "run python scripts/paper_tables.py"
+    assert text == tables.with_tables(text, "paper_tables", tables.TABLES), "run python scripts/paper_tables.py"
     # Where the paper has a value, the preset beside it has the same.
     for line in tables.hyper_parameters().splitlines()[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]

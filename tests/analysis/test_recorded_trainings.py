@@ -1,6 +1,5 @@
 """The trainings that come with the package are those of docs/results, and the page on them says what they are."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -9,16 +8,14 @@ import pytest
 from a2ls import BadInput
 from a2ls.analysis import recorded_trainings
 from a2ls.analysis._export import COLUMNS
+from helpers.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("data_set", ROOT / "scripts/data_set.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("data_set")
 
 
 def test_the_file_holds_exactly_what_the_results_hold(script):
@@ -30,7 +27,7 @@ def test_the_file_holds_exactly_what_the_results_hold(script):
 
 def test_the_page_on_the_data_is_up_to_date(script):
     text = (ROOT / "docs/data.md").read_text()
-    assert text == script.with_tables(text), "run make data"
+    assert text == script.with_tables(text, "data_set", script.TABLES), "run make data"
     columns = re.findall(r"^\| `(\w+)` \| ([a-z ]+) \| ", text.partition("## Columns")[2], re.MULTILINE)
     assert columns == list(COLUMNS.items())
 
