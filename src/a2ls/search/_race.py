@@ -110,7 +110,7 @@ class Race:
         self.count(stage)
 
     def count(self, stage: int) -> None:
-        """A candidate of a stage is not in the race: it was told before, or takes over the result of another."""
+        """Count a candidate of a stage, also one that does not run: told before, or with the result of another."""
         self._stages.setdefault(stage, _Stage()).entered += 1
 
     def first_ended(self, number: int, *, scored: bool) -> None:
