@@ -105,7 +105,9 @@ def test_tables_and_figures_rank_by_estimates_and_not_by_the_luckiest_score(fold
     assert "partly luck" not in shown
     spreads = ranking.spreads
     between, within = (spreads.explained**2 + spreads.between**2) ** 0.5, spreads.within
-    assert f"losses differ by a standard deviation of {between:.2f}, trainings of one loss by {within:.2f}" in shown
+    assert spreads.relative
+    between, within = (f"{100 * spread:.0f} %" for spread in (between, within))
+    assert f"losses differ by a standard deviation of {between}, trainings of one loss by {within}" in shown
     assert main(["top", str(folder.path), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]
     assert first["estimate"] == best.estimate.value

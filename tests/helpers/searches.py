@@ -116,6 +116,7 @@ RACED = replace(
     population_size=6,
     stages=2,
     rungs=(1, 3, 6),
+    promoted=1 / 3,
     selection="estimate",
     baselines=("sac",),
     baseline_seeds=2,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from a2ls.search._estimates import LossModel, Luck, Score
+from a2ls.search._estimates import LossModel, Score
 
 COUNTS = 4
 
@@ -15,7 +15,8 @@ def made_up(rng, *, losses=24, explained=0.3, between=0.3, within=0.4):
     scores, counts, truth = [], {}, {}
     for loss in range(losses):
         counts[loss] = rng.normal(size=COUNTS)
-        quality = 1 + counts[loss] @ weights + rng.normal(0, between)
+        # About zero: of numbers above it the model would take logarithms.
+        quality = counts[loss] @ weights + rng.normal(0, between)
         truth[loss] = quality + effects.mean()
         for k in range(1 if loss % 3 else 4):
             env = (loss + k) % 3
@@ -110,18 +111,18 @@ def test_the_mean_score_of_a_loss_is_freed_from_the_environment():
 
 
 def test_without_a_repeat_there_is_no_interval_unless_a_baseline_tells_of_luck():
-    scores = [Score(i, "a", value) for i, value in enumerate((1.0, 2.0, 4.0, 9.0))]
+    scores = [Score(i, "a", value) for i, value in enumerate((-3.0, -2.0, 0.0, 5.0))]
     alone = LossModel(scores)
     assert not alone.tells_luck
     assert all(each.interval is None for each in alone.estimates().values())
-    assert 4 < alone.estimates()[3].value < 9  # Drawn to the mean of all, which is 4, by the prior.
-    lucky, sure = (LossModel(scores, luck=Luck(squares, freedom=20)) for squares in (400.0, 0.2))
+    assert 0 < alone.estimates()[3].value < 5  # Drawn to the mean of all, which is 0, by the prior.
+    lucky, sure = (LossModel(scores, equals=[[-d, d] * 10, [0.0] * 3]) for d in (5.0, 0.1))
     assert lucky.tells_luck
     assert lucky.estimates()[3].value < alone.estimates()[3].value < sure.estimates()[3].value
     assert sure.spreads.within < 1
     assert lucky.spreads.within > 3
-    twice = [*scores, Score(0, "a", 1.1)]
-    assert LossModel(twice, luck=Luck(1e6, 1000)).estimates() == LossModel(twice).estimates()
+    twice = [*scores, Score(0, "a", -2.9)]
+    assert LossModel(twice, equals=[[-100.0, 100.0]]).estimates() == LossModel(twice).estimates()
 
 
 def test_one_lucky_repeat_does_not_make_everything_certain():
@@ -138,3 +139,31 @@ def test_counts_that_do_not_differ_say_nothing():
     estimates, without = LossModel(scores, same).estimates(), LossModel(scores).estimates()
     for loss, each in without.items():
         assert estimates[loss].value == pytest.approx(each.value, abs=1e-3)
+
+
+def test_of_scores_above_zero_it_is_the_logarithms_that_are_modelled():
+    scores, counts, _ = made_up(np.random.default_rng(5))
+    plain = LossModel(scores, counts)
+    model = LossModel([score._replace(value=float(np.exp(score.value))) for score in scores], counts)
+    assert model.spreads.relative
+    assert not plain.spreads.relative
+    assert model.spreads.within == pytest.approx(plain.spreads.within)
+    half = plain.spreads.within**2 / 2
+    for loss, each in plain.estimates().items():
+        assert model.estimates()[loss].value == pytest.approx(np.exp(each.value + half))
+        assert model.estimates()[loss].interval == pytest.approx([np.exp(end + half) for end in each.interval])
+    rows = np.array([*counts.values()])
+    assert model.predict(rows) == pytest.approx(np.exp(plain.predict(rows) + half))
+
+
+def test_luck_that_grows_with_the_mean_does_not_make_the_best_overrated():
+    rng = np.random.default_rng(6)
+    errors = []
+    for _ in range(150):
+        scores, counts, truth = made_up(rng, losses=30)
+        estimates = LossModel(
+            [score._replace(value=float(np.exp(score.value))) for score in scores], counts
+        ).estimates()
+        best = max(estimates, key=lambda loss: estimates[loss].value)
+        errors.append(np.log(estimates[best].value) - truth[best] - 0.4**2 / 2)
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors))

@@ -88,7 +88,8 @@ def estimate_words(ranking: Ranking) -> str | None:
     if ranking.spreads is None:
         return None
     spreads = ranking.spreads
-    between, within = map(ranking.unit.text, (math.hypot(spreads.explained, spreads.between), spreads.within))
+    both = math.hypot(spreads.explained, spreads.between), spreads.within
+    between, within = (f"{100 * each:.0f} %" if spreads.relative else ranking.unit.text(each) for each in both)
     return (
         "An estimate is the mean of a loss's trainings, drawn to what similar losses have as far as luck explains the "
         f"spread: losses differ by a standard deviation of {between}, trainings of one loss by {within}."

@@ -14,6 +14,10 @@ quality given all scores. Of a loss with few trainings that is near what similar
 many lucky scores is not taken for the best loss: there is no winner's curse left to correct, as long as the model
 holds. That some losses got more trainings than others because of their scores does no harm, since those scores are
 among the data.
+
+The spread between seeds grows with the mean: on Cheetah-Run it is 19 % of the mean without a loss and 30 % with
+A2-winner. So where all scores are above 0, it is their logarithms that the model is of, and the quality of a loss is
+the expected score, exp(mean + within² / 2).
 """
 
 from __future__ import annotations
@@ -46,15 +50,6 @@ class Score(NamedTuple, Generic[L]):
     value: float
 
 
-class Luck(NamedTuple):
-    """What is known of the spread between seeds from elsewhere, such as the seeds of a baseline."""
-
-    squares: float = 0.0
-    """Sum of squared deviations from the mean of equal trainings."""
-    freedom: int = 0
-    """How many of them are free."""
-
-
 @dataclass(frozen=True)
 class Spreads:
     """The standard deviations of the model."""
@@ -65,6 +60,8 @@ class Spreads:
     """Between losses with the same counts."""
     within: float
     """Between the trainings of one loss, in all environments."""
+    relative: bool
+    """Whether they are of logarithms, and so shares of a score."""
 
 
 class LossModel(Generic[L]):
@@ -73,24 +70,33 @@ class LossModel(Generic[L]):
     Args:
         scores: All trainings, at least one.
         counts: Of every loss; without any, or where all are the same, losses are compared by their scores alone.
-        luck: What else is known of the spread between seeds; used only if no loss was trained twice.
+        equals: Scores of trainings that differ in nothing but the seed, such as those of a baseline, one group each.
+            They tell of luck; used only if no loss was trained twice.
     """
 
     def __init__(
-        self, scores: Sequence[Score[L]], counts: Mapping[L, Array] | None = None, luck: Luck | None = None
+        self,
+        scores: Sequence[Score[L]],
+        counts: Mapping[L, Array] | None = None,
+        equals: Sequence[Sequence[float]] = (),
     ) -> None:
         self._losses = {loss: i for i, loss in enumerate(dict.fromkeys(score.loss for score in scores))}
-        groups = np.array([self._losses[score.loss] for score in scores])
+        groups = self._groups = np.array([self._losses[score.loss] for score in scores])
         self._trainings: Array = np.bincount(groups).astype(float)
-        self._luck = luck if luck is not None and len(scores) == len(self._losses) else Luck()
-        self.tells_luck = len(scores) > len(self._losses) or self._luck.freedom > 0
+        self._raw = np.array([score.value for score in scores])
+        others = [np.array(group) for group in equals if len(scores) == len(self._losses)]
+        self._logs = bool(min((group.min() for group in (self._raw, *others)), default=0.0) > 0)
+        self._y = np.log(self._raw) if self._logs else self._raw
+        others = [np.log(group) if self._logs else group for group in others]
+        self._luck_squares = float(sum(np.var(group) * len(group) for group in others))
+        luck_freedom = sum(len(group) - 1 for group in others)
+        self.tells_luck = len(scores) > len(self._losses) or luck_freedom > 0
         """Whether the spread between trainings of one loss is known from anything but the prior."""
         environments = sorted({score.env for score in scores})
         self._environments = len(environments)
         rows = np.array([[0.0] if counts is None else counts[loss] for loss in self._losses], dtype=float)
         self._middle, self._scale = rows.mean(axis=0), rows.std(axis=0)
         self._scale[self._scale == 0] = np.inf
-        self._y = np.array([score.value for score in scores])
         self._x = np.hstack(
             [
                 np.array([[score.env == env for env in environments] for score in scores], dtype=float),
@@ -107,17 +113,17 @@ class LossModel(Generic[L]):
         self._xx = [self._x_sums[which].T @ self._x_sums[which] for which in of_size]
         self._xy = [self._x_sums[which].T @ self._y_sums[which] for which in of_size]
         self._yy = [float(self._y_sums[which] @ self._y_sums[which]) for which in of_size]
-        self._freedom = len(scores) - self._environments + self._luck.freedom
+        self._freedom = len(scores) - self._environments + luck_freedom
         self._all = self._x.T @ self._x, self._x.T @ self._y, float(self._y @ self._y)
         self._explained, self._between = self._fitted_ratios()
         residual, self._effects, self._precision = self._solved(self._explained, self._between)
-        self._within = float(np.sqrt((residual + self._luck.squares) / max(1, self._freedom)))
+        self._within = float(np.sqrt((residual + self._luck_squares) / max(1, self._freedom)))
 
     @property
     def spreads(self) -> Spreads:
         """The spreads that fit the scores best."""
         explained, between = (float(np.sqrt(ratio) * self._within) for ratio in (self._explained, self._between))
-        return Spreads(explained, between, self._within)
+        return Spreads(explained, between, self._within, self._logs)
 
     def estimates(self) -> dict[L, Estimate]:
         """What is known of each loss: its quality over all environments, with any seed, and a 95 % interval."""
@@ -128,22 +134,29 @@ class LossModel(Generic[L]):
         moved = wanted - weights[:, None] * self._x_sums
         from_effects = np.einsum("ij,ij->i", moved, np.linalg.solve(self._precision, moved.T).T)
         deviations = self._within * np.sqrt(weights + from_effects)
+        values, low, high = (
+            self._expected(means + place * deviations).tolist() for place in (0, -_DEVIATIONS, _DEVIATIONS)
+        )
         return {
-            loss: _estimate(means[i], deviations[i]) if self.tells_luck else Estimate(float(means[i]), None)
+            loss: Estimate(values[i], Interval(low[i], high[i]) if self.tells_luck else None)
             for loss, i in self._losses.items()
         }
 
     def means(self) -> dict[L, float]:
         """The mean score of each loss, luck included, as if all had been trained in all environments."""
         x, sums = self._x[:, : self._environments], self._x_sums[:, : self._environments]
-        effects = np.linalg.lstsq(x, self._y, rcond=None)[0]
-        means = effects.mean() + (self._y_sums - sums @ effects) / self._trainings
+        effects = np.linalg.lstsq(x, self._raw, rcond=None)[0]
+        means = effects.mean() + (np.bincount(self._groups, self._raw) - sums @ effects) / self._trainings
         return {loss: float(means[i]) for loss, i in self._losses.items()}
 
     def predict(self, counts: Array) -> Array:
         """The quality of losses that were not trained, as far as their counts tell: (losses, counts) to (losses)."""
         environments, weights = np.split(self._effects, [self._environments])
-        return np.asarray(environments.mean() + self._standardised(counts) @ weights)
+        return self._expected(environments.mean() + self._standardised(counts) @ weights)
+
+    def _expected(self, quality: Array) -> Array:
+        """The expected score, from what the model is of."""
+        return np.exp(quality + self._within**2 / 2) if self._logs else quality
 
     @property
     def _own(self) -> Array:
@@ -175,7 +188,7 @@ class LossModel(Generic[L]):
         def cost(logs: Array) -> float:
             explained, between = np.exp(np.clip(logs, *_LOG_RATIOS))
             residual, _, precision = self._solved(explained, between)
-            value = self._freedom * np.log((residual + self._luck.squares) / max(1, self._freedom) + tiny)
+            value = self._freedom * np.log((residual + self._luck_squares) / max(1, self._freedom) + tiny)
             value += sum(n * np.log1p(between * size) for n, size in zip(self._members, self._sizes, strict=True))
             value += np.linalg.slogdet(precision).logabsdet + counted * np.log(explained / counted)
             return float(value + ((logs / _LOG_RATIO_SPREAD) ** 2).sum())
@@ -185,8 +198,3 @@ class LossModel(Generic[L]):
         found = minimize(cost, first[0], method="Nelder-Mead", options=options)
         explained, between = np.exp(np.clip(found.x, *_LOG_RATIOS))
         return float(explained), float(between)
-
-
-def _estimate(mean: float, deviation: float) -> Estimate:
-    width = _DEVIATIONS * deviation
-    return Estimate(float(mean), Interval(float(mean - width), float(mean + width)))

@@ -9,12 +9,10 @@ from functools import cached_property
 from statistics import fmean
 from typing import TypeVar
 
-import numpy as np
-
 from a2ls._formatting import AULC, RELATIVE_AULC, Unit
 from a2ls._statistics import Estimate, normalised
 from a2ls.search._config import SearchConfig
-from a2ls.search._estimates import LossModel, Luck, Score, Spreads
+from a2ls.search._estimates import LossModel, Score, Spreads
 from a2ls.search._features import loss_features
 from a2ls.space import Loss
 from a2ls.studies import Candidate, FurtherTraining, TrialRecord
@@ -135,7 +133,7 @@ def rank_losses(
     if not scores:
         return Ranking(unit=unit)
     features = dict(zip(of_loss, loss_features(list(of_loss)), strict=True))
-    model = LossModel(scores, features, _luck(baselines, scale))
+    model = LossModel(scores, features, _equals(baselines, scale))
     estimates, means = model.estimates(), model.means()
     ranked = []
     for form, records in of_loss.items():
@@ -151,11 +149,10 @@ def _is_scored(record: TrialRecord) -> bool:
     return record.state == "finished" and math.isfinite(record.curve.aulc)
 
 
-def _luck(baselines: Sequence[TrialRecord], scale: Scale) -> Luck:
-    """What the seeds of the baselines say of the spread between seeds."""
+def _equals(baselines: Sequence[TrialRecord], scale: Scale) -> list[list[float]]:
+    """The scores of the seeds of each baseline in each environment."""
     groups: dict[tuple[str, str], list[float]] = {}
     for record in baselines:
         if _is_scored(record):
             groups.setdefault((record.label, record.env), []).append(scale.score(record.env, record.curve.aulc))
-    squares = sum(float(np.var(scores) * len(scores)) for scores in groups.values())
-    return Luck(squares, sum(len(scores) - 1 for scores in groups.values()))
+    return list(groups.values())
