@@ -208,9 +208,10 @@ def test_quickstart_is_a_search_that_ends_with_the_best_loss_beside_the_plain_ag
     (path,) = (tmp_path / "runs").iterdir()
     folder = SearchFolder.open(path)
     assert [candidate.state for candidate in folder.candidates()] == ["finished"] * 12
-    best = max(folder.candidates(), key=lambda candidate: candidate.score)
+    assert len(folder.further()) == 4  # One candidate of each stage is trained twice more.
+    best = folder.ranking().losses[0]
     table = done.stdout[done.stdout.rindex("Score by step") :]
-    assert f"candidate {best.number} (one seed)" in table
+    assert f"candidate {best.candidates[0]} (" in table
     assert "sac (mean of 2 seeds)" in table
     assert f"{best.score:.1f}" in table
     assert "drawn to what similar losses have" in " ".join(table.split())

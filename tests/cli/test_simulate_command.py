@@ -21,16 +21,18 @@ OWN = ROOT / "examples/own_sampler.py"
 def _short(monkeypatch):
     """Searches of 60 trainings in the place of 700."""
 
-    def short(sampler, population_size):
-        return lambda training: SearchConfig(training, population_size=population_size, stages=3, sampler=sampler)
+    def short(name, training):
+        sampler = "random" if name == "random" else "a2ls"
+        return SearchConfig(training, population_size=20, stages=3, sampler=sampler)
 
-    monkeypatch.setattr(strategies, "STRATEGIES", {"paper": short("a2ls", 20), "random": short("random", 20)})
-    monkeypatch.setattr(strategies, "_random", short("random", 20))
+    monkeypatch.setattr(strategies, "_config", short)
 
 
 @pytest.mark.usefixtures("_short")
-def test_an_own_sampler_is_compared_with_the_paper(tmp_path, capsys):
-    arguments = ["--sampler", f"{OWN}:HillClimber", "--repeats", "3", "--workers", "1", "--out", str(tmp_path)]
+def test_an_own_sampler_is_compared_with_the_paper(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    names = ["--strategies", "paper", "random"]
+    arguments = [*names, "--sampler", f"{OWN}:HillClimber", "--repeats", "3", "--workers", "1", "--out", str(tmp_path)]
     assert main(["simulate", *arguments]) == 0
     printed = capsys.readouterr().out
     assert "rank correlation with losses it has not seen" in printed

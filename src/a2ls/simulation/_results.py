@@ -47,7 +47,7 @@ class Goal:
     steps: float
     """The first step of the grid at which the median over repeats is at least the goal; infinite if there is none."""
     ratio: float
-    """Steps divided by those that the reference needs by the same rule."""
+    """Steps divided by all those that the reference takes."""
     interval: Interval
     """95 % of the ratio, by drawing the worlds again; infinite ends where the goal was not reached."""
 
@@ -95,15 +95,14 @@ class Simulation:
         """
         reference = self.strategies[0]
         steps = self.steps_until(result)
-        own_steps = self.steps_until(reference)
+        whole = float(np.median(reference.steps))
         rng = np.random.default_rng(self.seed)
         ratios = []
         for _ in range(RESAMPLES // 2):
             drawn = rng.integers(0, self.repeats, self.repeats)
-            medians = [np.median(each.qualities[drawn], axis=0) for each in (result, reference)]
-            goal = medians[1][-1]
-            ratios.append(_reached(medians[0], self.grid, goal) / _reached(medians[1], self.grid, goal))
-        return Goal(steps, steps / own_steps, _interval(np.array(ratios)))
+            goal = float(np.median(reference.qualities[drawn, -1]))
+            ratios.append(_reached(np.median(result.qualities[drawn], axis=0), self.grid, goal) / whole)
+        return Goal(steps, steps / whole, _interval(np.array(ratios)))
 
     def median_interval(self, result: StrategyResult, place: int = -1) -> Interval:
         """The 95 % interval of the median over repeats at a step of the grid, by default its last."""

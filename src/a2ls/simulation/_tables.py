@@ -76,5 +76,5 @@ def result_notes(simulation: Simulation) -> list[str]:
         "Quality: the expected AULC of the loss that the search would choose, where the plain agent is 1; the median "
         f"over {count_of(simulation.repeats, 'repeat')}, each in a world of its own, the same for all strategies.",
         f"Goal: {simulation.goal:.2f}, the quality that {reference} has in the end; steps until the median is there, "
-        f"and their ratio to those of {reference} (∞: not reached).",
+        f"and their ratio to all steps of {reference} (∞: not reached).",
     ]

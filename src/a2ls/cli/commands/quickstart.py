@@ -41,7 +41,8 @@ def run(arguments: Sequence[str]) -> None:
     config = replace(config, training=replace(config.training, steps=chosen.steps))
     console.print(
         f"A small search on {chosen.env}: {config.stages} stages of {config.population_size} auxiliary losses, each "
-        f"trained for {config.training.steps:,} steps, and {config.baseline_seeds} trainings without one.\n",
+        f"trained for {config.training.steps:,} steps, the best of each stage again, and {config.baseline_seeds} "
+        "trainings without one.\n",
         highlight=False,
     )
     folder = SearchFolder.create(new_folder("quickstart"), config)
