@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from a2ls._errors import BadInput
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Counted up when an older program could not read what is written. Version 1, of a2ls 0.1, did not say its number;
-version 2 is of 0.2."""
+version 2 is of 0.2, and version 3 of 0.3."""
 
 SCHEMA_KEY = "schema_version"
 
