@@ -37,6 +37,7 @@ from a2ls.simulation import (
 from a2ls.training import preset
 
 _STRATEGIES = ("paper", "random", "laptop")
+_LONGEST_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,14 @@ def _print(console: Console, simulation: Simulation) -> None:
     table = titled_table(f"\nSimulated searches in {', '.join(simulation.environments)}")
     for place, heading in enumerate(RESULT_HEADINGS):
         table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
-    for result in simulation.strategies:
-        table.add_row(*result_cells(simulation, result))
+    # Beside the numbers there is room for a short name alone.
+    are_long = max(len(result.name) for result in simulation.strategies) > _LONGEST_NAME
+    for place, result in enumerate(simulation.strategies, 1):
+        name, *numbers = result_cells(simulation, result)
+        table.add_row(f"#{place}" if are_long else name, *numbers)
     console.print(table)
+    for place, result in enumerate(simulation.strategies if are_long else (), 1):
+        console.print(f"#{place} {result.name}", highlight=False, markup=False)
     for note in result_notes(simulation):
         console.print(note, highlight=False, markup=False, style="dim")
 
