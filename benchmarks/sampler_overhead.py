@@ -304,7 +304,7 @@ def main() -> None:
     """Measure, print, and write the figures where asked for."""
     arguments = parser().parse_args()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    console, errors = Console(), Console(file=sys.stderr)
+    console, errors = Console(width=max(100, Console().width)), Console(file=sys.stderr)
     console.print(f"{cpu_name()}, optuna {optuna.__version__}", highlight=False)
     results = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
