@@ -66,7 +66,7 @@ def replacement(rng: np.random.Generator, parent: Loss, space: SearchSpace) -> L
 def flipped(rng: np.random.Generator, mask: Mask) -> Mask:
     """The mask with each of its n bits flipped with probability 1 / (2 n)."""
     flips = rng.random(len(mask)) < 1 / (2 * len(mask))
-    return tuple(bool(bit != flip) for bit, flip in zip(mask, flips, strict=True))
+    return tuple(bit != flip for bit, flip in zip(mask, flips.tolist(), strict=True))
 
 
 def crossover(rng: np.random.Generator, first: Loss, second: Loss, layout: Layout = "paper") -> Loss:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import cache, total_ordering
 from typing import Literal, cast, get_args
 
 from a2ls._errors import did_you_mean, nearest
@@ -56,11 +56,12 @@ class Element:
         kind = next(kind for kind in KINDS if kind == match["kind"].lower())
         return cls(kind, int(step))
 
-    @classmethod
-    def at(cls, bit: int) -> Element:
+    @staticmethod
+    @cache  # There are few, and a search asks for them again and again.
+    def at(bit: int) -> Element:
         """The element that a bit of a mask stands for."""
         step, kind = divmod(bit, len(KINDS))
-        return cls(KINDS[kind], step)
+        return Element(KINDS[kind], step)
 
     @property
     def bit(self) -> int:
