@@ -93,7 +93,7 @@ def undisturbed(config, path):
     """What the same search finds without a kill, and how long it takes."""
     started = time.monotonic()
     SearchFolder.create(path, config).run(workers=2)
-    assert all(record[4] == "finished" for record in results(path))
+    assert {record[4] for record in results(path)} <= {"finished", "pruned"}
     return results(path), time.monotonic() - started
 
 
