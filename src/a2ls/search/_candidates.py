@@ -14,7 +14,15 @@ from a2ls.search._race import Race, stage_trainings
 from a2ls.search._ranking import Ranking
 from a2ls.search._search_space import Encoding, suggest_loss
 from a2ls.space import Loss
-from a2ls.studies import Candidate, TrialWriter, has_record, read_candidate, running_trials, waits_for_others
+from a2ls.studies import (
+    Candidate,
+    TrialWriter,
+    has_record,
+    read_candidate,
+    running_trials,
+    stage_and_environment,
+    waits_for_others,
+)
 from a2ls.training import CurvePoint, TrainJob
 
 # What Optuna's own samplers propose has no other history.
@@ -60,7 +68,7 @@ class CandidateSource:
         self._waiting_for: dict[int, int] = {}
         for trial in trials:
             if trial.state.is_finished() and has_record(trial):
-                self.race.count(read_candidate(trial).stage)
+                self.race.count(stage_and_environment(trial)[0])
         for waiting in running:
             if waits_for_others(waiting):
                 record = read_candidate(self._frozen(waiting))

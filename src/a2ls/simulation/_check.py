@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from a2ls._statistics import Interval
+from a2ls._statistics import Array, Interval
 from a2ls.simulation._covariance import Cells
-from a2ls.simulation._features import Array
 from a2ls.simulation._model import WorldModel
 from a2ls.studies import TrialRecord
 

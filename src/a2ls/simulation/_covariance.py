@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from a2ls.simulation._features import Array, LossFeatures
+from a2ls._statistics import Array
+from a2ls.simulation._features import LossFeatures
 
 MEAN_VARIANCE = 1.0
 """Of m_e. Nobody knows beforehand how much a usual loss helps in an environment."""

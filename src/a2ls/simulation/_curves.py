@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2ls._errors import BadInput
-from a2ls.simulation._features import Array
+from a2ls._statistics import Array
 from a2ls.simulation._trainings import PLAIN
 from a2ls.studies import TrialRecord
 from a2ls.training import Curve, CurvePoint

@@ -7,13 +7,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
+from a2ls._statistics import Array
 from a2ls.search import COUNTS, SearchSpace, loss_counts, random_loss
 from a2ls.space import KINDS, MAX_HORIZON, MSE, Loss, mask_length
-
-Array = NDArray[np.float64]
 
 _STEPS = MAX_HORIZON + 1
 _BITS = mask_length(MAX_HORIZON)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
+from a2ls._statistics import Array
 from a2ls.simulation._covariance import Cells, Covariance, fitted_covariance
 from a2ls.simulation._curves import CurveLibrary
-from a2ls.simulation._features import Array, LossFeatures, LossKey, loss_key
+from a2ls.simulation._features import LossFeatures, LossKey, loss_key
 from a2ls.simulation._world import Correction, Draw, World
 from a2ls.studies import TrialRecord
 

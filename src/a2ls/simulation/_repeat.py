@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import optuna
 
+from a2ls._statistics import Array
 from a2ls.engine import Event, Finished
 from a2ls.search import Encoding, Search
-from a2ls.simulation._engine import SimulatedEngine, world_engine
-from a2ls.simulation._features import Array
+from a2ls.simulation._engine import world_engine
 from a2ls.simulation._strategies import Strategy
 from a2ls.simulation._world import World
 from a2ls.space import Loss
@@ -38,12 +38,12 @@ def simulate_search(
     any it is the plain agent, and after the end of the search the last choice stays.
     """
     engine = world_engine(world)
-    search = _MemorySearch(strategy, environments, seed)
+    search = _search(strategy, environments, seed)
     qualities: list[float] = []
     trainings = 0
 
     def quality() -> float:
-        chosen = search.chosen()
+        chosen = _chosen(search)
         return float(np.mean([world.quality(chosen, env) for env in environments]))
 
     def happened(event: Event) -> None:
@@ -54,27 +54,21 @@ def simulate_search(
             if reached > len(qualities):
                 qualities.extend([quality()] * (reached - len(qualities)))
 
-    search.run(engine, happened)
+    search.run(engine, on_event=happened)
     qualities += [quality()] * (len(grid) - len(qualities))
-    return Outcome(np.array(qualities), engine.steps_spent, trainings, search.chosen())
+    return Outcome(np.array(qualities), engine.steps_spent, trainings, _chosen(search))
 
 
-class _MemorySearch:
+def _search(strategy: Strategy, environments: Sequence[str], seed: int) -> Search:
     """A search whose storage is in memory."""
+    sampler = None if strategy.sampler is None else strategy.sampler(seed)
+    # A sampler of one's own learns of each bit by itself, unless it says otherwise.
+    encoding: Encoding = getattr(sampler, "encoding", "bits")
+    storage = optuna.storages.InMemoryStorage()
+    config = strategy.config_in(environments, seed)
+    return Search(config, storage, budget=strategy.budget, sampler=sampler, encoding=encoding)
 
-    def __init__(self, strategy: Strategy, environments: Sequence[str], seed: int) -> None:
-        config = strategy.config_in(environments, seed)
-        sampler = None if strategy.sampler is None else strategy.sampler(seed)
-        # A sampler of one's own learns of each bit by itself, unless it says otherwise.
-        encoding: Encoding = getattr(sampler, "encoding", "bits")
-        storage = optuna.storages.InMemoryStorage()
-        self._search = Search(config, storage, budget=strategy.budget, sampler=sampler, encoding=encoding)
 
-    def run(self, engine: SimulatedEngine, on_event: Callable[[Event], None]) -> None:
-        """Search to the end."""
-        self._search.run(engine, on_event=on_event)
-
-    def chosen(self) -> Loss | None:
-        """The loss that the search ranks first; None if it ranks none yet."""
-        losses = self._search.ranking().losses
-        return losses[0].loss if losses else None
+def _chosen(search: Search) -> Loss | None:
+    """The loss that a search ranks first; None if it ranks none yet."""
+    return next((each.loss for each in search.ranking().losses), None)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from a2ls._statistics import LEVEL, RESAMPLES, Interval
-from a2ls.simulation._features import Array
+from a2ls._statistics import LEVEL, RESAMPLES, Array, Interval
 
 _QUARTILES = (0.25, 0.5, 0.75)
 

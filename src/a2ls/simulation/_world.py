@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2ls._errors import BadInput
+from a2ls._statistics import Array
 from a2ls.search import COUNTS
 from a2ls.simulation._covariance import MEAN_VARIANCE, Covariance
 from a2ls.simulation._curves import CurveLibrary
-from a2ls.simulation._features import Array, LossFeatures, LossKey, loss_key
+from a2ls.simulation._features import LossFeatures, LossKey, loss_key
 from a2ls.space import Loss
 from a2ls.training import Curve
 
