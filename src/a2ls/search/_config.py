@@ -150,8 +150,8 @@ class SearchConfig:
     luck: drawn to what similar losses have, the more so the fewer trainings there are."""
 
     surrogate: SurrogateName = "none"
-    """A regression on the losses tried so far, which chooses each child of the evolution among ten: `ridge`, or `none`.
-    A fifth of the children is left to chance."""
+    """A regression on the losses tried so far, by which children are bred for ten generations, the best of ten each
+    time, before one is trained: `ridge`, or `none`. A fifth of the children is left to chance."""
 
     repeats: Repeats = "redraw"
     """A child whose loss was tried before: `redraw` it, or `retrain` it with another seed as in the paper."""
