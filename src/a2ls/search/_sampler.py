@@ -74,8 +74,8 @@ class A2LSSampler(BaseSampler):
         repeats: What to do with a child whose loss was proposed before: `redraw` it if possible, or let it be and
             `retrain` it, as the paper does.
         encoding: How a loss is written into the parameters of a trial; see `suggest_loss`.
-        surrogate: What breeds children for some generations before one is proposed: a regression from losses to values, fitted to all trials
-            before the stage. A fifth of the children is left to chance.
+        surrogate: What breeds children for some generations before one is proposed: a regression from losses to
+            values, fitted to all trials before the stage. A fifth of the children is left to chance.
         wait_seconds: How long to wait for candidates of the stage that others evaluate.
     """
 
