@@ -10,6 +10,7 @@ An environment that the agent cannot learn from is refused with `UnsuitableEnvir
 Importing this package is cheap: the simulators are loaded when one of their environments is made.
 """
 
+from a2ls.envs._atari_games import ATARI_GAMES, atari_game, is_atari
 from a2ls.envs._config import (
     PAPER_TASKS,
     EnvironmentConfig,
@@ -24,6 +25,7 @@ from a2ls.envs._rendering import prepare_rendering
 from a2ls.envs._spaces import ActionScaler, Flattener, visible_dimensions
 
 __all__ = [
+    "ATARI_GAMES",
     "COLOURS",
     "PAPER_TASKS",
     "Action",
@@ -33,7 +35,9 @@ __all__ = [
     "Flattener",
     "Observation",
     "UnsuitableEnvironment",
+    "atari_game",
     "dm_control_body",
+    "is_atari",
     "make_env",
     "paper_task",
     "prepare_rendering",
