@@ -90,10 +90,10 @@ def random_transitions(sizes: Sizes, count: int) -> Iterator[dict[str, Any]]:
         image = np.concatenate([_frame(sizes, rng)] * sizes.frames) if time == 0 else following
         following = np.concatenate([image[COLOURS:], _frame(sizes, rng)])
         yield {
-            "observation": image,
+            "obs": image,
             "action": action,
             "reward": 0.0,
-            "next_observation": following,
+            "next_obs": following,
             "terminated": False,
             "episode": episode,
         }
