@@ -116,7 +116,8 @@ def pixel_replay(sizes: PixelSizes, transitions: int = IMAGE_TRANSITIONS) -> Rep
     """A replay buffer full of noise. Nothing that reads it changes it, so one serves all."""
     rng = np.random.default_rng(0)
     shape = _image_shape(sizes)
-    replay = ReplayBuffer(transitions, shape, _actions(sizes.action), torch.device("cpu"))
+    frames = preset(_IMAGES).environment.frames
+    replay = ReplayBuffer(transitions, shape, _actions(sizes.action), torch.device("cpu"), frames=frames)
     before = rng.integers(256, size=shape, dtype=np.uint8)
     for i in range(transitions):
         after = rng.integers(256, size=shape, dtype=np.uint8)

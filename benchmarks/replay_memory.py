@@ -109,7 +109,8 @@ def fill(sizes: Sizes) -> tuple[ReplayBuffer, list[Filling]]:
     total = round(WRAPPED * sizes.capacity)
     moments = {max(1, sizes.capacity // 10): "a tenth", sizes.capacity: "full", total: "wrapped"}
     before = resident_bytes()
-    replay = ReplayBuffer(sizes.capacity, sizes.image, Box(-1, 1, (ACTIONS,)), torch.device("cpu"))
+    actions = Box(-1, 1, (ACTIONS,))
+    replay = ReplayBuffer(sizes.capacity, sizes.image, actions, torch.device("cpu"), frames=sizes.frames)
     fillings = [Filling("before", before, 0), Filling("empty", resident_bytes(), 0)]
     transitions = random_transitions(sizes, total)
     for transition in track(transitions, "filling", total, console=Console(stderr=True), transient=True):

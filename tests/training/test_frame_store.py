@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -31,14 +31,14 @@ class Told:
     episode: int
 
 
-def frame(number):
+def frame(number, colours=3):
     """Another one for each number."""
-    shown = np.full(3 * SIDE * SIDE, number % 251, np.uint8)
+    shown = np.full(colours * SIDE * SIDE, number % 251, np.uint8)
     shown[:4] = np.frombuffer(np.int32(number).tobytes(), np.uint8)
-    return shown.reshape(3, SIDE, SIDE)
+    return shown.reshape(colours, SIDE, SIDE)
 
 
-def transitions(lengths, frames):
+def transitions(lengths, frames, colours=3):
     """All transitions of episodes of these lengths, of which none shares a frame with another."""
     told, drawn = [], 0
     for episode, length in enumerate(lengths):
@@ -47,14 +47,14 @@ def transitions(lengths, frames):
             drawn += 1
             before, after = tuple(numbers[-frames:]), tuple([*numbers, drawn][-frames:])
             numbers.append(drawn)
-            images = (np.concatenate([frame(number) for number in some]) for some in (before, after))
+            images = (np.concatenate([frame(number, colours) for number in some]) for some in (before, after))
             told.append(Told(*images, before, after, episode))
         drawn += 1
     return told
 
 
-def empty(capacity, frames):
-    return ReplayBuffer(capacity, (3 * frames, SIDE, SIDE), ACTIONS, CPU)
+def empty(capacity, frames, colours=3):
+    return ReplayBuffer(capacity, (colours * frames, SIDE, SIDE), ACTIONS, CPU, frames=frames)
 
 
 def add(replay, told, first=0):
@@ -78,7 +78,7 @@ def check(replay, told, frames):
     there = kept(told, replay.capacity, frames)
     batch = replay.sample_transitions(1500, np.random.default_rng(0))
     numbers = batch.actions[:, 0].long()
-    assert (batch.obs.dtype, batch.obs.shape) == (torch.uint8, (1500, 3 * frames, SIDE, SIDE))
+    assert (batch.obs.dtype, batch.obs.shape) == (torch.uint8, (1500, *told[0].before.shape))
     # With 1500 draws from at most 40, one that is there is missed with probability below e^-30.
     assert sorted(set(numbers.tolist())) == there
     assert len(replay) == len(there) > 0
@@ -93,13 +93,13 @@ frames_of_images = st.integers(1, 4)
 
 
 @settings(max_examples=60)
-@given(lengths_of_episodes, capacities, frames_of_images)
-@example([1] * 60, 7, 4)
-@example([12] * 12, 5, 4)
-@example([3, 1, 12, 2] * 8, 20, 3)
-@example([64], 10, 3)
-def test_whatever_is_kept_is_what_was_added(lengths, capacity, frames):
-    replay, told = empty(capacity, frames), transitions(lengths, frames)
+@given(lengths_of_episodes, capacities, frames_of_images, st.sampled_from([1, 3]))
+@example([1] * 60, 7, 4, 3)
+@example([12] * 12, 5, 4, 1)
+@example([3, 1, 12, 2] * 8, 20, 3, 3)
+@example([64], 10, 3, 3)
+def test_whatever_is_kept_is_what_was_added(lengths, capacity, frames, colours):
+    replay, told = empty(capacity, frames, colours), transitions(lengths, frames, colours)
     for number, one in enumerate(told):
         add(replay, [one], number)
         assert len(replay) == len(kept(told[: number + 1], capacity, frames))
@@ -183,6 +183,22 @@ def test_a_memory_that_is_not_full_is_saved_in_as_much_space_as_it_fills_with_ev
     np.testing.assert_array_equal(state["observations"]["frames"], every)
 
 
+def test_images_without_frames_are_kept_whole():
+    replay = ReplayBuffer(10, (3 * 3, SIDE, SIDE), ACTIONS, CPU)
+    told = transitions([4, 3], frames=3)
+    add(replay, told)
+    check(replay, told, frames=1)
+
+
+def test_a_hundred_thousand_transitions_of_atari_take_at_most_three_quarters_of_a_gigabyte():
+    capacity = 1000
+    replay = ReplayBuffer(capacity, (4, 84, 84), Discrete(18), CPU, frames=4)
+    held = [*vars(replay).values(), *vars(replay._store).values()]
+    taken = sum(each.nbytes for each in held if isinstance(each, np.ndarray))
+    assert capacity * 84 * 84 < taken
+    assert taken / capacity * 100_000 < 0.75e9
+
+
 MEMORY = """
 import os, torch
 import numpy as np
@@ -194,7 +210,7 @@ def megabytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 before = megabytes()
-replay = ReplayBuffer(100_000, (9, 100, 100), Box(-1, 1, (6,)), torch.device("cpu"))
+replay = ReplayBuffer(100_000, (9, 100, 100), Box(-1, 1, (6,)), torch.device("cpu"), frames=3)
 empty = megabytes()
 image = np.ones((9, 100, 100), np.uint8)
 for _ in range(1000):

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from a2ls.agents import Transitions
 from a2ls.auxiliary import Sequences
-from a2ls.envs import COLOURS
 from a2ls.space import Loss
 
 Numbers = NDArray[np.int64]
@@ -104,18 +103,20 @@ class FrameStore:
 
     Args:
         capacity: How many transitions to keep.
-        shape: Of an image: 3 x frames, height and width.
+        shape: Of an image: the channels of all its frames, height and width.
+        frames: How many frames an image has.
     """
 
-    def __init__(self, capacity: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, capacity: int, shape: tuple[int, ...], frames: int) -> None:
         channels, height, width = shape
         self.oldest = 0
         self._shape = shape
         self._capacity = capacity
-        self._frames_per_image = channels // COLOURS
+        self._channels_per_frame = channels // frames
+        self._frames_per_image = frames
         self._frame_capacity = capacity + round(capacity * _SPARE_FRAMES) + self._frames_per_image + 1
         # Memory that is not written to is not taken: this grows as it fills.
-        self._frames = np.empty((self._frame_capacity, COLOURS, height, width), np.uint8)
+        self._frames = np.empty((self._frame_capacity, self._channels_per_frame, height, width), np.uint8)
         self._added = 0
         self._frames_added = 0
         self._episode_start = 0
@@ -138,7 +139,7 @@ class FrameStore:
             self.oldest += 1
 
     def _add_frame(self, image: NDArray[Any]) -> None:
-        self._frames[self._frames_added % self._frame_capacity] = image[-COLOURS:]
+        self._frames[self._frames_added % self._frame_capacity] = image[-self._channels_per_frame :]
         self._frames_added += 1
 
     def _oldest_frame(self, number: int) -> int:
@@ -185,9 +186,9 @@ class FrameStore:
         self._first[:filled] = state["first"].cpu().numpy()
 
 
-def make_store(capacity: int, shape: tuple[int, ...]) -> ObservationStore:
-    """A store for vectors (size,), or for images (3 x frames, height, width)."""
-    return VectorStore(capacity, shape[0]) if len(shape) == 1 else FrameStore(capacity, shape)
+def make_store(capacity: int, shape: tuple[int, ...], frames: int) -> ObservationStore:
+    """A store for vectors (size,), or for images (channels, height, width) of so many frames."""
+    return VectorStore(capacity, shape[0]) if len(shape) == 1 else FrameStore(capacity, shape, frames)
 
 
 # Share of draws that hit a valid start is close to one unless episodes are about as short as the sequence.
@@ -214,9 +215,11 @@ class ReplayBuffer:
 
     Args:
         capacity: How many transitions to remember.
-        observation_shape: (length,) of a vector, or 3 x frames, height and width of an image.
+        observation_shape: (length,) of a vector, or channels, height and width of an image.
         action_space: A box of vectors, or `Discrete`.
         device: Where batches go.
+        frames: How many frames an image has, each with the same share of its channels: the last ones of an episode,
+            and at its start the first one as often. With 1, images are kept whole.
     """
 
     def __init__(
@@ -225,11 +228,13 @@ class ReplayBuffer:
         observation_shape: tuple[int, ...],
         action_space: spaces.Space[Any],
         device: torch.device,
+        *,
+        frames: int = 1,
     ) -> None:
         self.capacity = capacity
         self.device = device
         self._on_cpu = device.type == "cpu"  # Where a batch already is: asking torch to move it takes time.
-        self._store = make_store(capacity, observation_shape)
+        self._store = make_store(capacity, observation_shape, frames)
         discrete = isinstance(action_space, spaces.Discrete)
         self._actions = np.empty((capacity, *(action_space.shape or ())), np.int64 if discrete else np.float32)
         self._rewards = np.empty(capacity, np.float32)

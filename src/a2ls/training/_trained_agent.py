@@ -63,7 +63,11 @@ def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
     if unexpected or set(missing) != {"_extra_state"}:
         raise KeyError(f"missing {missing}, unexpected {unexpected}")
     replay = ReplayBuffer(
-        min(config.buffer_size, config.agent_steps), observation_shape, action_space, torch.device("cpu")
+        min(config.buffer_size, config.agent_steps),
+        observation_shape,
+        action_space,
+        torch.device("cpu"),
+        frames=config.environment.frames,
     )
     replay.load_state_dict(state["replay"])
     return TrainedAgent(agent, replay, state["agent_steps"] * config.environment.action_repeat)

@@ -154,6 +154,7 @@ class Training:
             self.env.observation_shape,
             self.env.action_space,
             self.device,
+            frames=config.environment.frames,
         )
         self.curve = Curve()
         self.agent_steps = 0
