@@ -12,7 +12,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from a2ls.envs._config import DM_CONTROL_NAMESPACE, EnvironmentConfig, UnsuitableEnvironment, find_spec, resolve_id
-from a2ls.envs._pixels import PixelObserver, require_frame
+from a2ls.envs._pixels import COLOURS, PixelObserver, drawn_frames, require_frame
 from a2ls.envs._rendering import FRAME_HEIGHT, FRAME_WIDTH, RENDERING_HELP, prepare_rendering
 from a2ls.envs._repeating import repeating
 from a2ls.envs._spaces import NotFinite, RawObservation, VectorObserver, make_action_map
@@ -168,7 +168,8 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
 
 def _observer(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> Observer:
     if config.pixels:
-        return PixelObserver(_drawing(env), config.frame_size, config.frames)
+        size = config.frame_size
+        return PixelObserver(drawn_frames(_drawing(env), size), COLOURS, size, config.frames)
     return VectorObserver(env.observation_space, config.hidden_share, config.hidden_seed)
 
 

@@ -16,39 +16,55 @@ Frame = NDArray[np.uint8]
 
 
 class PixelObserver:
-    """Observations are the last frames that the environment drew, the newest last.
+    """Observations are the last frames of the environment, the newest last.
 
     The first observation of an episode shows its first frame as often as there are frames in an observation.
 
     Args:
-        draw: Draws the environment: uint8 of shape (height, width, 3). Frames of another size are scaled.
+        frame: Gives the frame (channels, size, size) of a moment, given the environment's own observation.
+        channels: How many a frame has.
         frame_size: Height and width of a frame.
         frames: How many frames an observation has.
     """
 
-    def __init__(self, draw: Callable[[], Any], frame_size: int, frames: int) -> None:
-        self._draw = draw
-        self._frame_size = frame_size
+    def __init__(self, frame: Callable[[Any], Frame], channels: int, frame_size: int, frames: int) -> None:
+        self._frame = frame
         self._last: deque[Frame] = deque(maxlen=frames)
-        self.space: spaces.Box[Any] = spaces.Box(0, 255, (COLOURS * frames, frame_size, frame_size), np.uint8)
+        self.space: spaces.Box[Any] = spaces.Box(0, 255, (channels * frames, frame_size, frame_size), np.uint8)
 
-    def start(self, observation: object) -> Frame:  # noqa: ARG002
-        """The first observation of an episode, (3 * frames, size, size), whatever the environment's own is."""
-        first = self._frame()
+    def start(self, observation: Any) -> Frame:
+        """The first observation of an episode, (channels * frames, size, size), given the environment's own."""
+        first = self._frame(observation)
         self._last.extend([first] * (self._last.maxlen or 1))
         return np.concatenate(self._last)
 
-    def see(self, observation: object) -> Frame:  # noqa: ARG002
-        """Another observation of the same episode, (3 * frames, size, size)."""
-        self._last.append(self._frame())
+    def see(self, observation: Any) -> Frame:
+        """Another observation of the same episode, (channels * frames, size, size)."""
+        self._last.append(self._frame(observation))
         return np.concatenate(self._last)
 
-    def _frame(self) -> Frame:
-        drawn = self._draw()
+
+def drawn_frames(draw: Callable[[], Any], frame_size: int) -> Callable[[object], Frame]:
+    """Frames (3, size, size) that the environment draws, whatever its observations are.
+
+    Args:
+        draw: Draws the environment: uint8 of shape (height, width, 3). Frames of another size are scaled.
+        frame_size: Height and width of a frame.
+    """
+
+    def frame(observation: object) -> Frame:  # noqa: ARG001
+        drawn = draw()
         require_frame(drawn)
-        if drawn.shape[:2] != (self._frame_size, self._frame_size):
-            drawn = scaled(drawn, self._frame_size)
+        if drawn.shape[:2] != (frame_size, frame_size):
+            drawn = scaled(drawn, frame_size)
         return np.ascontiguousarray(drawn.transpose(2, 0, 1))
+
+    return frame
+
+
+def grey_frame(screen: Frame) -> Frame:
+    """The frame (1, size, size) of an observation that is a grey screen (size, size) itself."""
+    return screen[None]
 
 
 def require_frame(drawn: object) -> None:
