@@ -45,4 +45,4 @@ def atari_game(name: str) -> str | None:
 
 def is_atari(name: str) -> bool:
     """Whether `name` means an Atari game, one of the 26 or any other of the Arcade Learning Environment."""
-    return atari_game(name) is not None or name.startswith(ATARI_NAMESPACE)
+    return atari_game(name) is not None or name.rpartition(":")[2].startswith(ATARI_NAMESPACE)

@@ -12,6 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from a2ls._errors import BadInput, nearest, require
 from a2ls._user_code import import_user_module
+from a2ls.envs._atari_games import ATARI_GAMES, ATARI_NAMESPACE, atari_game, is_atari
 from a2ls.envs._rendering import prepare_rendering
 
 
@@ -27,14 +28,17 @@ class EnvironmentConfig:
     """Which environment to learn in, and how the agent sees it."""
 
     env: str = "cheetah-run"
-    """A task of dm_control (`cheetah-run`), a Gymnasium id (`Pendulum-v1`, `dm_control/cheetah-run-v0`), or
-    `module:id` for an environment that is registered when `module` is imported."""
+    """A task of dm_control (`cheetah-run`), a game of Atari-100k (`pong`), a Gymnasium id (`Pendulum-v1`,
+    `dm_control/cheetah-run-v0`, `ALE/Tennis-v5`), or `module:id` for an environment that is registered when `module`
+    is imported."""
 
     action_repeat: int = 4
-    """How many environment steps one action is held for; the rewards are summed."""
+    """How many environment steps one action is held for; the rewards are summed. A step of an Atari game is a frame
+    of its screen."""
 
     pixels: bool = False
-    """Whether the agent sees images of the environment instead of its state."""
+    """Whether the agent sees images of the environment instead of its state. Atari games can be seen in no other way:
+    their images are grey."""
 
     frame_size: int = 100
     """Height and width of an image, in pixels."""
@@ -93,15 +97,18 @@ PAPER_TASKS: dict[str, str] = {
 
 
 def resolve_id(name: str) -> str:
-    """Return the Gymnasium id for `name`: a short name of a dm_control task, a Gymnasium id or `module:id`.
+    """Return the Gymnasium id for `name`: a short name of a dm_control task or a game, a Gymnasium id or `module:id`.
 
     Short names may be written as in the paper's tables (`Cheetah-Run`) or with underscores.
 
     Raises:
         UnsuitableEnvironment: If nothing of that name is registered; the message shows the nearest names.
     """
-    task = paper_task(name)
-    return PAPER_TASKS[task] if task else _other_dm_control_id(name) or find_spec(name).id
+    if task := paper_task(name):
+        return PAPER_TASKS[task]
+    if game := atari_game(name):
+        return ATARI_GAMES[game]
+    return _other_dm_control_id(name) or find_spec(name).id
 
 
 def paper_task(name: str) -> str | None:
@@ -127,20 +134,23 @@ def dm_control_body(name: str) -> str | None:
     gymnasium_id = PAPER_TASKS.get(paper_task(name) or "", name)
     if gymnasium_id.startswith(DM_CONTROL_NAMESPACE):
         return gymnasium_id.removeprefix(DM_CONTROL_NAMESPACE).partition("-")[0]
-    return None if _OTHER_NAME.search(name) else name.lower().partition("-")[0]
+    return None if _OTHER_NAME.search(name) or is_atari(name) else name.lower().partition("-")[0]
 
 
 def find_spec(gymnasium_id: str) -> EnvSpec:
     """Return the registered spec of a Gymnasium id or `module:id`, importing what registers it.
 
     Raises:
-        UnsuitableEnvironment: If nothing of that name is registered; the message shows the nearest names.
+        UnsuitableEnvironment: If nothing of that name is registered; the message shows the nearest names. Also if
+            what registers it is not installed.
     """
     module, separator, environment = gymnasium_id.rpartition(":")
     if separator:
         import_user_module(module, f"environment {gymnasium_id!r}", UnsuitableEnvironment)
     if environment.startswith(DM_CONTROL_NAMESPACE):
         _register_dm_control()
+    if is_atari(environment):
+        _register_atari(environment)
     try:
         return gymnasium.spec(environment)
     except gymnasium.error.Error as error:
@@ -153,18 +163,33 @@ def _register_dm_control() -> None:
     gymnasium.register_envs(importlib.import_module("shimmy"))
 
 
+def _register_atari(gymnasium_id: str) -> None:
+    try:
+        ale = importlib.import_module("ale_py")
+        importlib.import_module("cv2")  # Screens are scaled by it.
+    except ImportError as error:
+        raise UnsuitableEnvironment(
+            f"The environment {gymnasium_id!r} needs ale-py and OpenCV: pip install \"a2ls[atari]\" ({error})"
+        ) from error
+    # Before the first emulator is made: it would introduce itself on the terminal.
+    ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
+    gymnasium.register_envs(ale)
+
+
 def _suggestion(name: str) -> str:
     # Compared without case and version, so that `pendulum` and `Pendulum-v9` both find `Pendulum-v1`.
     def plain(text: str) -> str:
         return text.lower().replace("_", "-").rpartition("-v")[0] or text.lower().replace("_", "-")
 
     known: dict[str, str] = {}
-    for candidate in itertools.chain(PAPER_TASKS, gymnasium.registry):
-        known[plain(candidate)] = candidate  # The registry lists versions in order: the newest stays.
+    # The registry lists versions in order: the newest stays. Short names come last, as games have ids like them too.
+    for candidate in itertools.chain(gymnasium.registry, PAPER_TASKS, ATARI_GAMES):
+        known[plain(candidate)] = candidate
     suggestions = [known[match] for match in nearest(plain(name), known)]
     if suggestions:
         return f"Did you mean {' or '.join(map(repr, suggestions))}?"
     return (
-        f"Known are the paper's tasks ({', '.join(PAPER_TASKS)}), the {len(gymnasium.registry)} ids that "
-        "gymnasium.pprint_registry() lists, and 'module:id' for an environment registered by a module."
+        f"Known are the paper's tasks ({', '.join(PAPER_TASKS)}), Atari games ({', '.join(ATARI_GAMES)}; others as "
+        f"'{ATARI_NAMESPACE}Tennis-v5'), the {len(gymnasium.registry)} ids that gymnasium.pprint_registry() lists, and "
+        "'module:id' for an environment registered by a module."
     )
