@@ -40,8 +40,9 @@ def test_help_of_commands_does_not_wait_for_torch(command):
     ("statement", "not_loaded"),
     [
         ("import a2ls.space", {"torch", "numpy", "gymnasium"}),
-        ("import a2ls.envs", {"torch", "shimmy", "dm_control", "mujoco"}),
-        ("from a2ls.envs import *; make_env(EnvironmentConfig(env='Pendulum-v1'))", {"dm_control"}),
+        ("import a2ls.envs", {"torch", "shimmy", "dm_control", "mujoco", "ale_py", "cv2"}),
+        ("from a2ls.envs import *; is_atari('pong'); has_discrete_actions('pong')", {"ale_py", "cv2"}),
+        ("from a2ls.envs import *; make_env(EnvironmentConfig(env='Pendulum-v1'))", {"dm_control", "ale_py", "cv2"}),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(statement, not_loaded):

@@ -23,7 +23,7 @@ def shimmy(gymnasium_id=PENDULUM, **arguments):
 
 
 def as_agent(env, action_repeat):
-    return AgentEnv(env, VectorObserver(env.observation_space), action_repeat)
+    return AgentEnv(env, VectorObserver(env.observation_space), repeating(env, action_repeat))
 
 
 class ThroughShimmy:

@@ -1,6 +1,7 @@
 """Environments as the agents see them: vectors or images in, actions in [-1, 1] or whole numbers out.
 
-Any Gymnasium id can be made, as can the dm_control tasks of the paper under their short names:
+Any Gymnasium id can be made, as can the dm_control tasks of the paper and the games of Atari-100k under their short
+names:
 
     env = make_env(EnvironmentConfig(env="cheetah-run", action_repeat=4))
     observation, info = env.reset(seed=0)
@@ -19,7 +20,7 @@ from a2ls.envs._config import (
     paper_task,
     resolve_id,
 )
-from a2ls.envs._make import Action, AgentEnv, Observation, make_env
+from a2ls.envs._make import Action, AgentEnv, Observation, has_discrete_actions, make_env
 from a2ls.envs._pixels import COLOURS
 from a2ls.envs._rendering import prepare_rendering
 from a2ls.envs._spaces import ActionScaler, Flattener, visible_dimensions
@@ -37,6 +38,7 @@ __all__ = [
     "UnsuitableEnvironment",
     "atari_game",
     "dm_control_body",
+    "has_discrete_actions",
     "is_atari",
     "make_env",
     "paper_task",

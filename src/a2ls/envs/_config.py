@@ -134,7 +134,8 @@ def dm_control_body(name: str) -> str | None:
     gymnasium_id = PAPER_TASKS.get(paper_task(name) or "", name)
     if gymnasium_id.startswith(DM_CONTROL_NAMESPACE):
         return gymnasium_id.removeprefix(DM_CONTROL_NAMESPACE).partition("-")[0]
-    return None if _OTHER_NAME.search(name) or is_atari(name) else name.lower().partition("-")[0]
+    is_other = _OTHER_NAME.search(name) or is_atari(name) or name in gymnasium.registry
+    return None if is_other else name.lower().partition("-")[0]
 
 
 def find_spec(gymnasium_id: str) -> EnvSpec:
@@ -169,7 +170,7 @@ def _register_atari(gymnasium_id: str) -> None:
         importlib.import_module("cv2")  # Screens are scaled by it.
     except ImportError as error:
         raise UnsuitableEnvironment(
-            f"The environment {gymnasium_id!r} needs ale-py and OpenCV: pip install \"a2ls[atari]\" ({error})"
+            f'The environment {gymnasium_id!r} needs ale-py and OpenCV: pip install "a2ls[atari]" ({error})'
         ) from error
     # Before the first emulator is made: it would introduce itself on the terminal.
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)

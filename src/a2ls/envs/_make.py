@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import gymnasium
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from a2ls.envs._config import DM_CONTROL_NAMESPACE, EnvironmentConfig, UnsuitableEnvironment, find_spec, resolve_id
-from a2ls.envs._pixels import COLOURS, PixelObserver, drawn_frames, require_frame
+from a2ls.envs._atari import AtariSteps, EpisodicLife, make_game
+from a2ls.envs._atari_games import is_atari
+from a2ls.envs._config import (
+    DM_CONTROL_NAMESPACE,
+    EnvironmentConfig,
+    UnsuitableEnvironment,
+    dm_control_body,
+    find_spec,
+    resolve_id,
+)
+from a2ls.envs._pixels import COLOURS, PixelObserver, drawn_frames, grey_frame, require_frame
 from a2ls.envs._rendering import FRAME_HEIGHT, FRAME_WIDTH, RENDERING_HELP, prepare_rendering
-from a2ls.envs._repeating import repeating
+from a2ls.envs._repeating import Repeating, repeating
 from a2ls.envs._spaces import NotFinite, RawObservation, VectorObserver, make_action_map
 
 Observation = NDArray[Any]
@@ -47,12 +58,13 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
     observation of the repeats is looked at.
 
     `terminated` and `truncated` are those of the environment: after a time limit only the latter is true, and
-    the agent should bootstrap through it. `reset(seed=...)` determines the episode, given the actions.
+    the agent should bootstrap through it. `reset(seed=...)` determines the episode, given the actions, unless it goes
+    on with a game after a lost life (`begins_anew`).
 
     Args:
         env: The environment to wrap.
         observer: What the agent sees of it.
-        action_repeat: Environment steps per action, fewer at the end of an episode; the rewards are summed.
+        steps: How it is stepped: environment steps per action, fewer at the end of an episode, with summed rewards.
 
     Raises:
         UnsuitableEnvironment: If the agent cannot learn from the environment.
@@ -61,9 +73,9 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
     observation_shape: tuple[int, ...]
     """Of an observation: (numbers,) or (channels, height, width)."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, action_repeat: int = 1) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, steps: Repeating) -> None:
         super().__init__(env)
-        self._repeating = repeating(env, action_repeat)
+        self._repeating = steps
         self._to_environment = make_action_map(env.action_space)
         self.observer = observer
         self.observation_space = observer.space
@@ -71,6 +83,16 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         self.action_space = self._to_environment.space
         self._episode_steps = 0
         self._needs_reset = True
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the next reset starts a new episode from its seed alone: always but between two lives of a game."""
+        return not (isinstance(self.env, EpisodicLife) and self.env.between_lives)
+
+    def leave_game(self) -> None:
+        """Let the next reset begin anew, between two lives of a game too."""
+        if isinstance(self.env, EpisodicLife):
+            self.env.between_lives = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -124,18 +146,22 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         return f"after {self._episode_steps} environment steps of an episode"
 
 
-def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
+def make_env(config: EnvironmentConfig, render: bool = False, *, training: bool = False) -> AgentEnv:
     """Make the environment that `config` describes.
 
     Args:
         config: Which environment, and how the agent sees it.
         render: Whether `render()` shall return frames: uint8 of shape (height, width, 3). With pixels it always does,
             of the size that the agent sees. One is drawn here already, so that a machine that cannot draw is found
-            before the training and not after it.
+            before the training and not after it. Atari games are always drawn, in colour and in their own size.
+        training: Whether an agent learns in it rather than being judged by it. It matters to Atari games alone: in
+            training rewards are clipped to [-1, 1], and an episode ends with a lost life, after which the next one goes
+            on with the same game; otherwise an episode is a whole game with its score.
 
     Returns:
         An environment with float32 observations of shape (dimensions,), or with pixels uint8 ones of shape (3 *
-        frames, size, size), and float32 actions in [-1, 1] of shape (actions,).
+        frames, size, size), for Atari games (frames, size, size). Actions are float32 in [-1, 1] of shape (actions,),
+        or whole numbers if the environment's are discrete.
 
     Raises:
         UnsuitableEnvironment: If there is no such environment, the agent cannot learn from it, or it cannot
@@ -145,11 +171,13 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
     spec = find_spec(resolve_id(config.env))
     # `AgentEnv` checks the order of calls and the observations itself, faster than Gymnasium's wrappers do.
     spec = dataclasses.replace(spec, order_enforce=False)
+    if is_atari(spec.id):
+        return _make_atari(spec, config, training=training)
     draws = render or config.pixels
     try:
         env = gymnasium.make(spec, disable_env_checker=True, **(_render_arguments(spec.id, config) if draws else {}))
     except gymnasium.error.Error as error:
-        raise UnsuitableEnvironment(f"The environment {spec.id!r} cannot be made: {error}") from error
+        raise _cannot_make(spec.id, error) from error
     except TypeError as error:
         if draws and "render_mode" in str(error):
             raise _cannot_render(spec.id, "it takes no render_mode.") from error
@@ -157,13 +185,47 @@ def make_env(config: EnvironmentConfig, render: bool = False) -> AgentEnv:
     try:
         if config.pixels and spec.id.startswith(DM_CONTROL_NAMESPACE):
             _shrink_buffers(env, config)
-        agent_env = AgentEnv(env, _observer(env, config), config.action_repeat)
+        agent_env = AgentEnv(env, _observer(env, config), repeating(env, config.action_repeat))
         if draws:
             _check_frame(env, spec.id)
     except Exception:
         env.close()
         raise
     return agent_env
+
+
+def _make_atari(spec: EnvSpec, config: EnvironmentConfig, *, training: bool) -> AgentEnv:
+    if not config.pixels:
+        raise UnsuitableEnvironment(
+            f"pixels is False, but of the Atari game {spec.id!r} there are only images to see: it needs --pixels, or "
+            "one of the presets fast-atari and atari-100k."
+        )
+    try:
+        env = make_game(spec, config, training=training)
+    except (gymnasium.error.Error, ValueError) as error:  # The latter where no action does nothing.
+        raise _cannot_make(spec.id, error) from error
+    return AgentEnv(env, PixelObserver(grey_frame, 1, config.frame_size, config.frames), AtariSteps(env))
+
+
+def has_discrete_actions(env: str) -> bool:
+    """Whether the actions of the environment of this name are whole numbers; False if there is none.
+
+    Games and tasks of dm_control are known by their names. Any other environment is made once to see.
+    """
+    if is_atari(env) or dm_control_body(env) is not None:
+        return is_atari(env)
+    try:
+        return _makes_discrete_actions(env)
+    except Exception:  # Of any kind, if a user's module raises it. `make_env` tells what is wrong.
+        return False
+
+
+@functools.cache
+def _makes_discrete_actions(name: str) -> bool:
+    prepare_rendering()
+    env = gymnasium.make(find_spec(resolve_id(name)), disable_env_checker=True)
+    env.close()
+    return isinstance(env.action_space, spaces.Discrete)
 
 
 def _observer(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> Observer:
@@ -224,6 +286,10 @@ def _check_frame(env: gymnasium.Env[Any, Any], gymnasium_id: str) -> None:
         require_frame(frame)
     except UnsuitableEnvironment as error:
         raise _cannot_render(gymnasium_id, str(error)) from error
+
+
+def _cannot_make(gymnasium_id: str, reason: Exception) -> UnsuitableEnvironment:
+    return UnsuitableEnvironment(f"The environment {gymnasium_id!r} cannot be made: {reason}")
 
 
 def _cannot_render(gymnasium_id: str, reason: str) -> UnsuitableEnvironment:
