@@ -134,7 +134,7 @@ class Training:
         require_device(config.device)
         self.config = config
         self.seed = seed
-        self.env = make_env(config.environment)
+        self.env = make_env(config.environment, training=True)
         self.device = torch.device(config.device)
         self.agent = make_agent(
             config.algorithm,
@@ -195,13 +195,15 @@ class Training:
         Args:
             on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
             on_step: Called after each agent step and its update.
-            on_episode: Called before each episode: the moments at which `state_dict` may be taken.
+            on_episode: Called before each episode that starts from its seed alone, which not every life of a game does:
+                the moments at which `state_dict` may be taken.
         """
         evaluation_agent_steps = self.config.evaluation_agent_steps()
         ended = True
+        self.env.leave_game()  # A training that is taken up between two lives begins as a restored one does.
         while not self.finished:
             if ended:
-                if on_episode is not None:
+                if on_episode is not None and self.env.begins_anew:
                     on_episode(self)
                 episode_seed = seeds.derived_seed(self.seed, seeds.TRAINING_EPISODE, self.episode)
                 obs, _ = self.env.reset(seed=episode_seed)
@@ -275,7 +277,7 @@ class Training:
         """All that `load_state_dict` needs to go on exactly as this training would.
 
         Only between episodes, since an environment's own state cannot be saved in general: each episode starts from
-        a seed that depends on its number alone.
+        a seed that depends on its number alone. So not between two lives of a game.
         """
         return {
             "format": _FORMAT,
