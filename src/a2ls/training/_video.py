@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from a2ls._errors import BadInput
-from a2ls.envs import EnvironmentConfig, make_env
+from a2ls.envs import EnvironmentConfig, is_atari, make_env
 
 if TYPE_CHECKING:  # It needs torch, which the format of a video does not.
     from a2ls.training._trainer import Policy
@@ -39,10 +39,13 @@ def record_video(policy: Policy, config: EnvironmentConfig, seed: int, path: Pat
     except ImportError as error:
         raise ImportError("videos need the extra 'video': pip install 'a2ls[video]'") from error
     frames, total = _filmed_episode(policy, config, seed)
-    timing: dict[str, Any] = (
-        {"fps": FRAMES_PER_SECOND} if path.suffix == ".mp4" else {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
+    # The codec needs even sides. By itself imageio would stretch frames to multiples of 16, and say so.
+    settings: dict[str, Any] = (
+        {"fps": FRAMES_PER_SECOND, "macro_block_size": 2}
+        if path.suffix == ".mp4"
+        else {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
     )
-    imageio.imwrite(path, np.stack(frames), **timing)
+    imageio.imwrite(path, np.stack(frames), **settings)
     return total
 
 
@@ -50,10 +53,11 @@ def _filmed_episode(policy: Policy, config: EnvironmentConfig, seed: int) -> tup
     """The frames of an episode, and its return.
 
     An agent that sees pixels sees small ones. So the film is of a second environment, which goes through the same
-    episode because it has the same seed and gets the same actions.
+    episode because it has the same seed and gets the same actions. Atari games are drawn in their own size anyway.
     """
     env = make_env(config, render=True)
-    filmed = make_env(replace(config, pixels=False), render=True) if config.pixels else env
+    draws_small = config.pixels and not is_atari(config.env)
+    filmed = make_env(replace(config, pixels=False), render=True) if draws_small else env
     frames: list[Any] = []
     total, ended = 0.0, False
     try:
