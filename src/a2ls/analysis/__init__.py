@@ -11,6 +11,7 @@
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
+from a2ls.analysis._atari import GameScores, human_normalised
 from a2ls.analysis._dashboard import make_dashboard
 from a2ls.analysis._dataset import Dataset, read_dataset, read_datasets, read_export, read_study
 from a2ls.analysis._export import Exported, export
@@ -113,6 +114,7 @@ __all__ = [
     "EnvironmentResult",
     "Exported",
     "Family",
+    "GameScores",
     "GroupComparison",
     "Landscape",
     "LandscapeSettings",
@@ -140,6 +142,7 @@ __all__ = [
     "export",
     "finished_candidates",
     "finite_score",
+    "human_normalised",
     "json_text",
     "judge",
     "landscape_page",
