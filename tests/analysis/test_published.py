@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from a2ls.analysis import published_for, published_score
+from a2ls.analysis import published_for, published_over_games, published_score
 from a2ls.analysis._published import _table, published_name
-from a2ls.envs import PAPER_TASKS, EnvironmentConfig
+from a2ls.envs import ATARI_GAMES, PAPER_TASKS, EnvironmentConfig
 from a2ls.space import named_loss
 from a2ls.training import baseline_names, in_environment, preset
 
@@ -81,6 +81,8 @@ def test_on_images_most_baselines_are_cited(steps):
         (replace(VECTOR, environment=EnvironmentConfig(hidden_share=0.2)), "saw the whole state"),
         (replace(VECTOR, environment=EnvironmentConfig("Pendulum-v1")), "no task of the paper's tables for vectors"),
         (in_environment(IMAGE, "hopper-hop"), "no task of the paper's tables for images"),
+        (preset("fast", "pong"), "the paper has no scores of single games"),
+        (preset("fast-image", "ALE/Zaxxon-v5"), "the paper has no scores of single games"),
     ],
 )
 def test_another_setting_has_none_and_says_why(config, words):
@@ -110,3 +112,39 @@ def test_methods_are_found_by_all_of_their_names():
     images = published_for(IMAGE).scores
     assert published_name("sac", None, images) is None
     assert published_name("sac-no-aug", None, images) == "sac-no-aug"
+
+
+def test_over_games_there_are_a_mean_and_a_median_of_each_method():
+    """Read off the two tables of the paper by eye."""
+    own = published_over_games({}).aggregates
+    assert {name: (each.mean, each.median) for name, each in own.items()} == {
+        "a2-winner": (0.568, 0.317),
+        "curl": (0.381, 0.175),
+        "rainbow": (0.285, 0.161),
+        "DrQ": (0.357, 0.268),
+        "SimPLe": (0.443, 0.144),
+        "OTRainbow": (0.264, 0.204),
+        "spr": (0.704, 0.415),
+    }
+    assert [name for name, each in own.items() if not each.cited] == ["a2-winner"]
+    assert published_name("rainbow", None, own) == "rainbow"
+    assert published_name("rainbow: hidden=512", None, own) is None
+    assert published_name("drq", None, own) is None  # Ours is a variant of SAC.
+
+
+def test_over_games_it_is_said_in_what_a_setting_is_another_one():
+    def differences(games, **changes):
+        return published_over_games({game: replace(preset("fast", game), **changes) for game in games}).differences
+
+    assert differences(ATARI_GAMES, steps=400_000) == ("agent sac (paper: rainbow)",)
+    assert differences(["pong"], environment=EnvironmentConfig("pong", action_repeat=1)) == (
+        "1 game (paper: 26)",
+        "agent sac (paper: rainbow)",
+        "steps 40,000 (paper: 400,000)",
+        "action_repeat 1 (paper: 4)",
+    )
+    mixed = {"pong": preset("fast", "pong"), "qbert": replace(preset("fast", "qbert"), steps=8_000)}
+    assert published_over_games(mixed).differences[-2:] == (
+        "steps 8,000 (paper: 400,000)",
+        "steps 40,000 (paper: 400,000)",
+    )

@@ -29,7 +29,18 @@ from a2ls.analysis._leaderboard import (
     stage_statistics,
 )
 from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, Family, GroupComparison, analyse, read_patterns
-from a2ls.analysis._published import PUBLISHED, Published, PublishedScore, published_for, published_score
+from a2ls.analysis._published import (
+    PAPER_ATARI_FRAMES,
+    PUBLISHED,
+    PUBLISHED_AGGREGATE,
+    Published,
+    PublishedAggregate,
+    PublishedOverGames,
+    PublishedScore,
+    published_for,
+    published_over_games,
+    published_score,
+)
 from a2ls.analysis._tables import (
     ANALYSIS_COLUMNS,
     PARTS_TITLES,
@@ -101,8 +112,10 @@ __all__ = [
     "DEFAULT_COLUMNS",
     "MEASURES",
     "MIN_GROUP",
+    "PAPER_ATARI_FRAMES",
     "PARTS_TITLES",
     "PUBLISHED",
+    "PUBLISHED_AGGREGATE",
     "SHARPNESS_DISTANCE",
     "STATE_ORDER",
     "SUMMARY_HEADINGS",
@@ -121,6 +134,8 @@ __all__ = [
     "LearningCurve",
     "MethodResult",
     "Published",
+    "PublishedAggregate",
+    "PublishedOverGames",
     "PublishedScore",
     "Scale",
     "ScaleChoice",
@@ -152,6 +167,7 @@ __all__ = [
     "part_cells",
     "parts_headings",
     "published_for",
+    "published_over_games",
     "published_score",
     "rank_candidates",
     "read_dataset",

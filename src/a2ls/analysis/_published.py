@@ -1,28 +1,38 @@
-"""The scores that the paper has published for DMC, to stand beside our own where the setting is the same.
+"""The scores that the paper has published for DMC and Atari, to stand beside our own.
 
-They are the scores at the end of a training (mean and standard deviation over ten seeds), never an AULC. On images the
-paper took all baselines but its image-based SAC over from the CURL paper.
+They are the scores at the end of a training, never an AULC. On DMC they are mean and standard deviation over ten seeds
+of each task, and are shown where the setting is the same; on images the paper took all baselines but its image-based
+SAC over from the CURL paper. On Atari there are only the mean and the median over all 26 games, human-normalised; all
+but that of A2-winner are of methods of others, and the paper does not say which tables it has them from.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from a2ls.envs import paper_task
+from a2ls._formatting import count_of
+from a2ls.envs import ATARI_GAMES, is_atari, paper_task
 from a2ls.space import Loss, names_of
 from a2ls.training import TrainConfig, differences, preset, split_method, to_mapping
 
 PUBLISHED = "published (paper, mean ± sd of 10 seeds)"
 """What a column of published scores is called."""
+PUBLISHED_AGGREGATE = "published (paper)"
+"""What a column of published means or medians over games is called."""
+PAPER_ATARI_FRAMES = 400_000
+"""After how many env steps the paper's scores on Atari are: 100,000 agent steps."""
 
 # Methods of the tables -> our names for them, where they differ or are no baselines of ours.
 _IMAGE_NAMES = {"image-sac": "sac-no-aug", "planet": None, "dreamer": None, "sac+ae": None, "slacv1": None}
 _OWN_IMAGE_METHODS = ("a2-winner", "image-sac")
+_ATARI_NAMES = {"A2-winner": "a2-winner", "CURL": "curl", "Eff. Rainbow": "rainbow", "SPR": "spr"}
+_OWN_ATARI_METHOD = "A2-winner"
+_ATARI_AGENT, _ATARI_ACTION_REPEAT = "rainbow", 4
 # They say how long and where, not how: the first is compared by itself.
 _NOT_THE_AGENT = ("env", "steps", "evaluations", "device")
 
@@ -48,6 +58,25 @@ class Published:
     """In which settings of the agent this is not the paper's: `hidden 256 (paper: 1024)`."""
 
 
+class PublishedAggregate(NamedTuple):
+    """What a method has over all 26 games of Atari-100k, in a table of the paper: human-normalised scores."""
+
+    mean: float
+    median: float
+    cited: bool
+    """Whether it is of another paper."""
+
+
+@dataclass(frozen=True)
+class PublishedOverGames:
+    """What the paper says of all games together, to stand beside a comparison in some of them."""
+
+    aggregates: Mapping[str, PublishedAggregate]
+    """By the names of our baselines and losses; what is none of them has the name that the paper has for it."""
+    differences: tuple[str, ...] = ()
+    """In what the comparison is of another setting: `2 games (paper: 26)`."""
+
+
 def published_score(task: str, *, pixels: bool, steps: int, method: str) -> PublishedScore | None:
     """The score of a method of the paper's tables, by the names of the tables; None if it has none.
 
@@ -64,6 +93,8 @@ def published_score(task: str, *, pixels: bool, steps: int, method: str) -> Publ
 def published_for(config: TrainConfig) -> Published:
     """The paper's scores that trainings with these settings may be compared with."""
     environment = config.environment
+    if is_atari(environment.env):
+        return Published({}, "the paper has no scores of single games")
     task = paper_task(environment.env) or environment.env
     kind = "images" if environment.pixels else "vectors"
     by_steps = _table().get((environment.pixels, task))
@@ -84,12 +115,31 @@ def published_for(config: TrainConfig) -> Published:
     return Published(known, differences=tuple(f"{name} {own} (paper: {papers})" for name, own, papers in others))
 
 
-def published_name(name: str, loss: Loss | None, scores: Mapping[str, PublishedScore]) -> str | None:
-    """Under which name a method is among published scores, if it is."""
+def published_over_games(configs: Mapping[str, TrainConfig]) -> PublishedOverGames:
+    """The paper's means and medians over all games, and in what trainings with these settings are otherwise.
+
+    Args:
+        configs: The settings in each game, by its short name.
+    """
+    all_games, own = len(ATARI_GAMES), configs.values()
+    games = [] if len(configs) == all_games else [f"{count_of(len(configs), 'game')} (paper: {all_games})"]
+    agents = sorted({config.algorithm.rpartition(":")[2] for config in own} - {_ATARI_AGENT})
+    steps = sorted({config.steps for config in own} - {PAPER_ATARI_FRAMES})
+    repeats = sorted({config.environment.action_repeat for config in own} - {_ATARI_ACTION_REPEAT})
+    others = (
+        *(f"agent {agent} (paper: {_ATARI_AGENT})" for agent in agents),
+        *(f"steps {count:,} (paper: {PAPER_ATARI_FRAMES:,})" for count in steps),
+        *(f"action_repeat {repeat} (paper: {_ATARI_ACTION_REPEAT})" for repeat in repeats),
+    )
+    return PublishedOverGames(_atari_table(), (*games, *others))
+
+
+def published_name(name: str, loss: Loss | None, published: Collection[str]) -> str | None:
+    """Under which name a method is among those of published scores, if it is."""
     if split_method(name)[1]:
         return None  # With settings of its own it is not the paper's.
     names = (name,) if loss is None else (name, *names_of(loss))
-    return next((each for each in names if each in scores), None)
+    return next((each for each in names if each in published), None)
 
 
 def _our_name(method: str, pixels: bool) -> str | None:
@@ -100,10 +150,25 @@ def _our_name(method: str, pixels: bool) -> str | None:
 def _table() -> dict[tuple[bool, str], dict[int, dict[str, PublishedScore]]]:
     """From pixels or not, and task, to steps, to method."""
     table: dict[tuple[bool, str], dict[int, dict[str, PublishedScore]]] = {}
-    text = files("a2ls.analysis").joinpath("data", "paper_scores.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
+    for row in _rows("paper_scores.csv"):
         pixels = row["observation"] == "image"
         cited = pixels and row["method"] not in _OWN_IMAGE_METHODS
         score = PublishedScore(float(row["mean"]), float(row["std"]), cited)
         table.setdefault((pixels, row["task"]), {}).setdefault(int(row["env_steps"]), {})[row["method"]] = score
     return table
+
+
+@cache
+def _atari_table() -> dict[str, PublishedAggregate]:
+    """By our names for the methods, where we have them."""
+    return {
+        _ATARI_NAMES.get(row["method"], row["method"]): PublishedAggregate(
+            float(row["mean"]), float(row["median"]), row["method"] != _OWN_ATARI_METHOD
+        )
+        for row in _rows("paper_atari_aggregates.csv")
+    }
+
+
+def _rows(file: str) -> list[dict[str, str]]:
+    text = files("a2ls.analysis").joinpath("data", file).read_text(encoding="utf-8")
+    return [*csv.DictReader(text.splitlines())]
