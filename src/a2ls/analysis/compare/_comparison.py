@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from a2ls._statistics import (
     Array,
     Band,
     Estimate,
+    Interval,
     Scores,
     Statistic,
     aggregates,
@@ -27,8 +28,17 @@ from a2ls._statistics import (
     normalised,
     profile,
 )
+from a2ls.analysis._atari import GameScores, game_scores
 from a2ls.analysis._dataset import Dataset
-from a2ls.analysis._published import Published, PublishedScore, published_for, published_name
+from a2ls.analysis._published import (
+    Published,
+    PublishedAggregate,
+    PublishedOverGames,
+    PublishedScore,
+    published_for,
+    published_name,
+    published_over_games,
+)
 from a2ls.analysis.compare._runs import ComparedMethod, SharedGrid, shared_grid
 from a2ls.analysis.compare._verdict import ComparisonVerdict, Contestant, comparison_verdict
 from a2ls.benchmark import Measure, MethodRuns
@@ -53,6 +63,13 @@ class Scaling:
     """To stand behind a measure: `/ 1000`."""
     one: Mapping[str, float]
     """The score in each environment that becomes 1."""
+    zero: Mapping[str, float] = field(default_factory=dict)
+    """The score in each environment that becomes 0, where that is another one than 0: of random play in a game."""
+
+    @property
+    def human(self) -> bool:
+        """Whether scores are human-normalised."""
+        return bool(self.zero)
 
     @property
     def digits(self) -> int:
@@ -61,7 +78,16 @@ class Scaling:
 
     def __call__(self, scores: Mapping[str, Array]) -> Scores:
         """Scores in each environment on the common scale."""
-        return [normalised(own, self.one[env]) for env, own in scores.items()]
+        return [self._scaled(env, own) for env, own in scores.items()]
+
+    def estimate(self, env: str, own: Estimate) -> Estimate:
+        """A mean in an environment, with its interval, on the common scale."""
+        value, *ends = self._scaled(env, np.array([own.value, *(own.interval or ())])).tolist()
+        return Estimate(value, Interval(*ends) if ends else None)
+
+    def _scaled(self, env: str, scores: Array) -> Array:
+        zero = self.zero.get(env, 0.0)
+        return normalised(scores - zero, self.one[env] - zero)
 
 
 @dataclass(frozen=True)
@@ -101,6 +127,8 @@ class MethodResult:
     curve: LearningCurve | None
     """None if there is one environment, or evaluations were not at the same steps everywhere."""
     environments: Mapping[str, EnvironmentResult]
+    published: PublishedAggregate | None
+    """What the paper reports over all games of Atari-100k; None if it has no such numbers or they are not shown."""
 
     @property
     def label(self) -> str:
@@ -127,6 +155,11 @@ class Comparison:
     """Of the performance profiles."""
     published: Mapping[str, Published]
     """What the paper says for each environment; its scores are only shown beside last scores."""
+    games: Mapping[str, GameScores]
+    """The scores of random play and of a human, in those environments that are games of Atari-100k."""
+    over_games: PublishedOverGames | None
+    """What the paper says of all games together; None where this is not of several games, human-normalised. Its numbers
+    are only shown beside last scores."""
     resamples: int
     notes: tuple[str, ...]
     """What was left out."""
@@ -142,6 +175,18 @@ class Comparison:
     def has_published(self) -> bool:
         """Whether a method has a published score beside its own."""
         return any(each.published for result in self.results for each in result.environments.values())
+
+    @property
+    def published_aggregates(self) -> Mapping[str, PublishedAggregate]:
+        """The paper's numbers over all games, where they are shown."""
+        return {} if self.over_games is None or self.measure != "last" else self.over_games.aggregates
+
+    @property
+    def published_alone(self) -> Mapping[str, PublishedAggregate]:
+        """Those of them that are of none of the methods."""
+        every = self.published_aggregates
+        beside = {published_name(each.method.name, each.method.loss, every) for each in self.results}
+        return {name: each for name, each in every.items() if name not in beside}
 
 
 def compare(
@@ -161,8 +206,9 @@ def compare(
         datasets: Where their trainings are; in an environment all must have the same settings.
         measure: The AULC of a training, or its last score.
         reference: Whom all others are compared with, by name or text form; the first baseline if None.
-        scale: `auto` divides by 1000 where all environments are tasks of dm_control, whose scores end there, and else
-            is `reference`: in each environment the mean of the reference is 1. `none` leaves scores as they are.
+        scale: `auto` divides by 1000 where all environments are tasks of dm_control, whose scores end there; where all
+            are games of Atari-100k, random play has 0 and a human 1; and else it is `reference`: in each environment
+            the mean of the reference is 1. `none` leaves scores as they are.
         environments: Those to compare in; if there are none, those that keep the most.
         resamples: Of the bootstrap.
         seed: Of the bootstrap: the same one gives the same intervals.
@@ -175,7 +221,12 @@ def compare(
     scaling = _scaling(grid, measure, scale)
     thresholds = _thresholds([own for each in grid.methods for own in scaling(_scores(grid, each, measure))])
     published = {env: published_for(grid.configs[env]) for env in grid.environments}
-    work = _Work(grid, measure, scaling, thresholds, published if measure == "last" else {}, resamples, seed)
+    over_games = None
+    if scaling.human and len(grid.environments) > 1:
+        over_games = published_over_games({env: grid.configs[env] for env in grid.environments})
+    last = measure == "last"
+    aggregate = over_games.aggregates if over_games is not None and last else {}
+    work = _Work(grid, measure, scaling, thresholds, published if last else {}, aggregate, resamples, seed)
     results = []
     for place, method in enumerate(grid.methods):
         on_progress(place, len(grid.methods))
@@ -190,6 +241,8 @@ def compare(
         tuple(results),
         thresholds,
         published,
+        _games(grid.environments),
+        over_games,
         resamples,
         grid.notes,
         _verdict(grid, measure, scaling, lambda method: method.short, resamples=resamples, seed=seed),
@@ -245,6 +298,7 @@ class _Work:
     scaling: Scaling
     thresholds: Array
     published: Mapping[str, Published]
+    published_over_games: Mapping[str, PublishedAggregate]
     resamples: int
     seed: int
 
@@ -255,6 +309,7 @@ class _Work:
         gain = None
         if reference is not None and method.name != reference.name:
             gain = self._bootstrap(improvement, scores, self._scaled(reference)).estimate(0)
+        name = published_name(method.name, method.loss, self.published_over_games)
         return MethodResult(
             method,
             iqm,
@@ -264,6 +319,7 @@ class _Work:
             self._bootstrap(profile(self.thresholds), scores),
             self._curve(method),
             {env: self._in_environment(method, env) for env in self.grid.environments},
+            None if name is None else self.published_over_games[name],
         )
 
     def _scaled(self, method: ComparedMethod) -> Scores:
@@ -304,6 +360,13 @@ def _scaling(grid: SharedGrid, measure: Measure, scale: Scale) -> Scaling:
     bounded = all(map(_is_dm_control, environments))
     if scale == "auto" and bounded:
         return Scaling(" / 1000", dict.fromkeys(environments, _HIGHEST_DMC_SCORE))
+    games = _games(environments)
+    if scale == "auto" and len(games) == len(environments):
+        return Scaling(
+            ", human-normalised",
+            one={env: known.human for env, known in games.items()},
+            zero={env: known.random for env, known in games.items()},
+        )
     if scale == "none" or (scale == "auto" and grid.reference is None and len(environments) == 1):
         if not bounded and len(environments) > 1:
             raise BadInput(
@@ -327,6 +390,10 @@ def _scaling(grid: SharedGrid, measure: Measure, scale: Scale) -> Scaling:
 def _scores(grid: SharedGrid, method: ComparedMethod, measure: Measure) -> dict[str, Array]:
     """In each environment the scores of the seeds that are finished in all of them."""
     return {env: method.runs[env].scores(measure, method.seeds) for env in grid.environments}
+
+
+def _games(environments: Sequence[str]) -> dict[str, GameScores]:
+    return {env: known for env in environments if (known := game_scores(env)) is not None}
 
 
 def _is_dm_control(env: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls.analysis._dataset import Dataset
 from a2ls.benchmark import MethodRuns, method_runs
-from a2ls.envs import paper_task
+from a2ls.envs import atari_game, paper_task
 from a2ls.space import Loss
 from a2ls.studies import TrialRecord, method, method_label
 from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
@@ -107,7 +107,7 @@ def _records(dataset: Dataset) -> Sequence[TrialRecord]:
 
 def _env_name(env: str) -> str:
     """The same environment may be written in several ways."""
-    return paper_task(env) or env
+    return paper_task(env) or atari_game(env) or env
 
 
 def _wanted(asked: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
