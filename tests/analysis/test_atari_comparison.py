@@ -1,10 +1,14 @@
 """Comparisons in games of Atari-100k: human-normalised, against rliable, and beside the paper's numbers."""
 
+import json
+
 import numpy as np
 import pytest
 
 from a2ls._errors import BadInput
-from a2ls.analysis import human_normalised, judge
+from a2ls.analysis import comparison_mapping, comparison_page, comparison_records, human_normalised, judge
+from a2ls.analysis.compare._figures import aggregate_figure, curve_figure, profile_figure
+from a2ls.envs import ATARI_GAMES
 from helpers.comparisons import benchmark, by_label, quick, random_scores
 
 GAMES = ["pong", "ALE/Breakout-v5", "Private_Eye", "qbert", "krull"]
@@ -108,3 +112,60 @@ def test_a_benchmark_of_games_is_judged_on_the_scale_of_a_human():
     human = {"pong": [14.6] * 3, "seaquest": [42054.7] * 3}
     sentence = judge([benchmark({"sac": random_play, "spr": human})]).sentence
     assert "spr is ahead of sac over 2 environments: IQM 1.000 against 0.000, and" in sentence
+
+
+# What is written
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return quick(benchmark(random_scores(["sac", "curl", "a2-winner"], ["pong", "qbert"], 3)), measure="last")
+
+
+def test_records_and_mapping_have_the_scale_and_what_is_published(comparison):
+    records = {(each["method"], each["quantity"], each["env"]): each for each in comparison_records(comparison)}
+    assert [records[who, "mean", "pong"]["value"] for who in ("random", "human")] == [-20.7, 14.6]
+    assert [records["curl", f"published {what}", ""]["value"] for what in ("mean", "median")] == [0.381, 0.175]
+    assert [records["SimPLe", f"published {what}", ""]["value"] for what in ("mean", "median")] == [0.443, 0.144]
+    assert ("sac", "published mean", "") not in records
+    raw, scaled = (records["sac", quantity, "qbert"] for quantity in ("mean", "human-normalised mean"))
+    assert [scaled[each] for each in ("value", "low", "high")] == pytest.approx(
+        [human_normalised("qbert", raw[each]) for each in ("value", "low", "high")]
+    )
+    mapping = json.loads(json.dumps(comparison_mapping(comparison), allow_nan=False))
+    assert mapping["scale"] == "last score, human-normalised"
+    assert mapping["games"]["qbert"] == {"random": 163.9, "human": 13455.0}
+    assert mapping["published_over_games"]["methods"]["spr"] == {"mean": 0.704, "median": 0.415, "cited": True}
+    assert mapping["published_over_games"]["differences"][0] == "2 games (paper: 26)"
+    methods = {each["name"]: each for each in mapping["methods"]}
+    assert methods["curl"]["published (paper)"] == {"mean": 0.381, "median": 0.175, "cited": True}
+    assert methods["sac"]["published (paper)"] is None
+    assert methods["sac"]["environments"]["qbert"]["human_normalised_mean"]["value"] == scaled["value"]
+    # Elsewhere there is nothing of it.
+    other = comparison_mapping(quick(benchmark(random_scores(["sac"], ["walker-run"], 3)), measure="last"))
+    assert (other["games"], other["published_over_games"]) == ({}, None)
+    assert other["methods"][0]["environments"]["walker-run"]["human_normalised_mean"] is None
+
+
+def test_figures_say_the_scale_and_mark_what_is_published(comparison):
+    for figure in (*map(aggregate_figure, [comparison] * 3, ("iqm", "mean", "median")), profile_figure(comparison)):
+        assert figure.layout.xaxis.title.text == "last score, human-normalised"
+    assert curve_figure(comparison).layout.yaxis.title.text == "score, human-normalised"
+    assert curve_figure(comparison, "pong").layout.yaxis.title.text == "score"
+    for statistic, values in (("iqm", {}), ("mean", (0.381, 0.568)), ("median", (0.175, 0.317))):
+        figure = aggregate_figure(comparison, statistic)
+        crosses = {trace.y[0]: trace.x[0] for trace in figure.data if trace.marker.symbol == "x-thin"}
+        assert crosses == (dict(zip(("curl", "a2-winner"), values, strict=True)) if values else {})
+        assert ("published" in figure.to_json()) == bool(values)
+
+
+def test_the_page_has_a_table_of_games_and_a_short_title(comparison):
+    page = comparison_page(comparison).rpartition("<script>")[0]
+    assert "<h1>Comparison in pong, qbert</h1>" in page
+    assert page.count("<th class=number>published (paper)</th>") == 2
+    assert "<td>SimPLe</td><td class=number>-</td><td class=number>-</td><td class=number>0.443 †</td>" in page
+    assert "<td>pong</td><td class=number>-20.7</td><td class=number>14.6</td>" in page
+    every = quick(benchmark(random_scores(["sac"], ATARI_GAMES, 1)))
+    page = comparison_page(every)
+    assert "<h1>Comparison in 26 games of Atari-100k</h1>" in page
+    assert "published" not in page.rpartition("<script>")[0].partition("<body>")[2]

@@ -30,6 +30,7 @@ from a2ls.analysis._leaderboard import (
 )
 from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, Family, GroupComparison, analyse, read_patterns
 from a2ls.analysis._published import (
+    CITED,
     PAPER_ATARI_FRAMES,
     PUBLISHED,
     PUBLISHED_AGGREGATE,
@@ -63,7 +64,13 @@ from a2ls.analysis.compare._comparison import (
     compare,
     judge,
 )
-from a2ls.analysis.compare._output import COMPARISON_COLUMNS, comparison_mapping, comparison_page, comparison_records
+from a2ls.analysis.compare._output import (
+    COMPARISON_COLUMNS,
+    comparison_mapping,
+    comparison_page,
+    comparison_records,
+    over_games_rows,
+)
 from a2ls.analysis.compare._verdict import ComparisonVerdict
 
 if TYPE_CHECKING:
@@ -108,6 +115,7 @@ else:
 
 __all__ = [
     "ANALYSIS_COLUMNS",
+    "CITED",
     "COMPARISON_COLUMNS",
     "DEFAULT_COLUMNS",
     "MEASURES",
@@ -164,6 +172,7 @@ __all__ = [
     "landscape_summary",
     "make_dashboard",
     "mean_curve",
+    "over_games_rows",
     "part_cells",
     "parts_headings",
     "published_for",

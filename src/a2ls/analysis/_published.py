@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from a2ls._formatting import count_of
+from a2ls._formatting import UNKNOWN, count_of
 from a2ls.envs import ATARI_GAMES, is_atari, paper_task
 from a2ls.space import Loss, names_of
 from a2ls.training import TrainConfig, differences, preset, split_method, to_mapping
@@ -24,6 +24,8 @@ PUBLISHED = "published (paper, mean ± sd of 10 seeds)"
 """What a column of published scores is called."""
 PUBLISHED_AGGREGATE = "published (paper)"
 """What a column of published means or medians over games is called."""
+CITED = " †"
+"""What stands behind a score that the paper has from others."""
 PAPER_ATARI_FRAMES = 400_000
 """After how many env steps the paper's scores on Atari are: 100,000 agent steps."""
 
@@ -132,6 +134,14 @@ def published_over_games(configs: Mapping[str, TrainConfig]) -> PublishedOverGam
         *(f"action_repeat {repeat} (paper: {_ATARI_ACTION_REPEAT})" for repeat in repeats),
     )
     return PublishedOverGames(_atari_table(), (*games, *others))
+
+
+def published_texts(published: PublishedAggregate | None) -> tuple[str, str]:
+    """Mean and median over games as they are shown, or what stands where there are none."""
+    if published is None:
+        return UNKNOWN, UNKNOWN
+    mark = CITED if published.cited else ""
+    return f"{published.mean:.3f}{mark}", f"{published.median:.3f}{mark}"
 
 
 def published_name(name: str, loss: Loss | None, published: Collection[str]) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from a2ls._statistics import Band, Estimate
+from a2ls.analysis._published import PUBLISHED_AGGREGATE
 from a2ls.analysis.compare._comparison import Comparison, LearningCurve, MethodResult
 from a2ls.analysis.figures._style import (
     BLUE,
@@ -28,6 +29,7 @@ from a2ls.analysis.figures._style import (
     new_figure,
     wrapped,
 )
+from a2ls.envs import ATARI_GAMES
 from a2ls.training import baseline_names
 
 Statistic = Literal["iqm", "mean", "median"]
@@ -72,7 +74,20 @@ def aggregate_figure(comparison: Comparison, statistic: Statistic = "iqm") -> go
     """One number over all environments for each method, the best on top, with its interval."""
     estimates = [(result, getattr(result, statistic)) for result in comparison.results]
     subtitle = f"{_ABOUT[statistic]}; {_intervals(estimate for _, estimate in estimates)}"
+    known = [result for result in comparison.results if result.published is not None and statistic != "iqm"]
+    subtitle += f"; crosses: {PUBLISHED_AGGREGATE}, over {len(ATARI_GAMES)} games" if known else ""
     figure = _interval_figure(comparison, estimates, _TITLES[statistic], subtitle)
+    styles = _styles(comparison)
+    for result in known:
+        value = getattr(result.published, statistic)
+        figure.add_scatter(
+            x=[value],
+            y=[escaped(result.short)],
+            mode="markers",
+            marker=_published_marker(styles[result.method.name].colour),
+            hovertemplate=f"{_hover_name(result)}<br>{PUBLISHED_AGGREGATE}: {value:.3f}<extra></extra>",
+            showlegend=False,
+        )
     return figure.update_xaxes(title_text=escaped(comparison.measured))
 
 
@@ -201,7 +216,7 @@ def _add_published(
             x=[curve.steps[-1]],
             y=[published.mean],
             mode="markers",
-            marker={"symbol": "x-thin", "size": 11, "line": {"color": colour, "width": 3}},
+            marker=_published_marker(colour),
             error_y={"array": [published.sd], "color": faint(colour, 0.6), "thickness": 1.5, "width": 5},
             name="published (paper)",
             legendgroup="published",
@@ -210,6 +225,10 @@ def _add_published(
             f"{published.sd:.0f}<extra></extra>",
         )
         shown = True
+
+
+def _published_marker(colour: str) -> dict[str, Any]:
+    return {"symbol": "x-thin", "size": 11, "line": {"color": colour, "width": 3}}
 
 
 def _add_band(

@@ -33,6 +33,7 @@ from a2ls.cli.views.comparison import (
     aggregates_table,
     comparison_notes,
     environments_table,
+    games_table,
     improvements_table,
     methods_key,
 )
@@ -58,7 +59,8 @@ class Arguments:
         a2ls compare runs/my-benchmark --measure last --until 100000
 
     The page that --html writes has the performance profiles and the learning curves, too. With --measure last, the
-    paper's scores stand beside those of the same task, observations, steps and action repeat.
+    paper's scores stand beside those of the same task, observations, steps and action repeat. Games of Atari-100k are
+    compared by human-normalised scores; beside their mean and median, --measure last shows the paper's over 26 games.
     """
 
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -72,8 +74,9 @@ class Arguments:
     """The baseline or loss that all others are compared with; the first baseline if not given."""
 
     scale: Scale = "auto"
-    """How scores of different environments become comparable. `auto` is score / 1000 if all are tasks of dm_control,
-    and else `reference`: in each environment the mean of the reference is 1. `none` leaves scores as they are."""
+    """How scores of different environments become comparable. `auto` is score / 1000 if all are tasks of dm_control;
+    human-normalised, (score - random) / (human - random), if all are games of Atari-100k; and else `reference`: in each
+    environment the mean of the reference is 1. `none` leaves scores as they are."""
 
     env: Annotated[Several, tyro.conf.arg(metavar="ENV")] = ()
     """Compare in these environments alone; if not given, in those that keep the most methods and environments."""
@@ -144,6 +147,10 @@ def _print(console: Console, comparison: Comparison, notes: Sequence[str], *, hi
     for line in methods_key(comparison):
         say(console, line)
     console.print()
+    games = games_table(comparison)
+    if games is not None:
+        console.print(games)
+        console.print()
     improvements = improvements_table(comparison)
     if improvements is not None:
         console.print(improvements)

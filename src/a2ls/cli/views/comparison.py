@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from a2ls._formatting import UNKNOWN, interval_text, number_text
 from a2ls._statistics import Estimate
-from a2ls.analysis import MEASURES, PUBLISHED, Comparison, EnvironmentResult, MethodResult, Published
+from a2ls.analysis import (
+    CITED,
+    MEASURES,
+    PAPER_ATARI_FRAMES,
+    PUBLISHED,
+    PUBLISHED_AGGREGATE,
+    Comparison,
+    EnvironmentResult,
+    MethodResult,
+    Published,
+    over_games_rows,
+)
 from a2ls.cli.views.results import negative_note, seeds_notes
 from a2ls.cli.views.text import titled_table
+from a2ls.envs import ATARI_GAMES
 
 # Such that tables fit into 80 characters.
 _BAR_WIDTH, _WIDE_BAR = 13, 17
 _POINT, _LINE, _MARK = "●", "─", "┊"
 _MAX_DIFFERENCES = 4
-_CITED = " †"
+# So many environments are named in a note; of more it is said that it is all of them.
+_MAX_NAMED = 6
 
 
 def aggregates_table(comparison: Comparison) -> Table:
-    """The methods over all environments, the best first."""
+    """The methods over all environments, the best first.
+
+    In several games mean and median are in a table of their own, with what is published of them.
+    """
     digits = comparison.scaling.digits
     several = len(comparison.environments) > 1
     where = f"over {len(comparison.environments)} environments" if several else f"in {comparison.environments[0]}"
@@ -32,22 +48,45 @@ def aggregates_table(comparison: Comparison) -> Table:
     table.add_column("IQM", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for heading in ("mean", *(["median"] if several else [])):
+    elsewhere = comparison.over_games is not None
+    for heading in () if elsewhere else ("mean", *(["median"] if several else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     span = _span(comparison)
     for result in comparison.results:
         runs = (
             f"{len(result.method.seeds)} x {len(comparison.environments)}" if several else str(len(result.method.seeds))
         )
+        shown = () if elsewhere else (result.mean, *([result.median] if several else []))
         table.add_row(
             result.short,
             runs,
             number_text(result.iqm.value, digits),
             interval_text(result.iqm.interval, digits),
             Text(interval_bar(result.iqm, *span), style="cyan"),
-            *(number_text(each.value, digits) for each in (result.mean, *([result.median] if several else []))),
+            *(number_text(each.value, digits) for each in shown),
             style=_style(result),
         )
+    return table
+
+
+def games_table(comparison: Comparison) -> Table | None:
+    """Mean and median over games, with what is published of them; None unless this is of several games."""
+    if comparison.over_games is None:
+        return None
+    headings, rows = over_games_rows(comparison)
+    table = titled_table(f"{comparison.measured}, mean and median over {len(comparison.environments)} games")
+    table.add_column(headings[0], overflow="fold")
+    for heading in headings[1:]:
+        if heading == PUBLISHED_AGGREGATE:
+            table.add_column(heading, justify="right", max_width=9)
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    count = len(comparison.results)
+    for result, row in zip(comparison.results, rows[:count], strict=True):
+        table.add_row(*row, style=_style(result))
+    table.add_section()
+    for row in rows[count:]:
+        table.add_row(*row, style="dim")
     return table
 
 
@@ -79,15 +118,22 @@ def improvements_table(comparison: Comparison) -> Table | None:
 
 
 def environments_table(comparison: Comparison) -> Table:
-    """The methods in each environment, the best first, with all seeds that are finished there."""
+    """The methods in each environment, the best first, with all seeds that are finished there.
+
+    Scores are those of the environment itself. Those of random play and of a human stand beside the name of a game.
+    """
     table = titled_table(f"{MEASURES[comparison.measure]} in each environment")
     table.add_column("method", overflow="fold")
     for heading in ("seeds", "mean", "sd", "95 % interval"):
         table.add_column(heading, justify="right", no_wrap=True)
     if comparison.has_published:
         table.add_column(PUBLISHED, justify="right", max_width=16)
+    for heading in ("random", "human") if comparison.games else ():
+        table.add_column(heading, justify="right", no_wrap=True)
+    between = [""] * (5 if comparison.has_published else 4)
     for env in comparison.environments:
-        table.add_row(Text(env, style="bold"))
+        known = [number_text(score, 1) for score in comparison.games.get(env, ())]
+        table.add_row(Text(env, style="bold"), *between, *known)
         for result in sorted(comparison.results, key=lambda result: -result.environments[env].mean.value):
             own = result.environments[env]
             table.add_row(
@@ -114,6 +160,10 @@ def comparison_notes(comparison: Comparison) -> list[str]:
         "each environment.",
         *seeds_notes(counts),
     ]
+    if comparison.scaling.human:
+        notes.append(
+            "Human-normalised: (score - random) / (human - random) in each game, so random play has 0 and a human 1."
+        )
     notes += comparison.verdict.notes
     if comparison.reference is None:
         notes.append("There is no baseline to compare with: --reference names another method.")
@@ -126,9 +176,10 @@ def _published_notes(comparison: Comparison) -> list[str]:
     """Which published scores are shown, and why others are not."""
     known = {env: published for env, published in comparison.published.items() if published.scores}
     notes = [
-        f"No published scores beside {', '.join(envs)}: {reason}."
+        f"No published scores beside {_named(comparison, envs)}: {reason}."
         for reason, envs in _by_reason(comparison.published).items()
     ]
+    notes += _over_games_notes(comparison)
     if known and comparison.measure == "aulc":
         notes.append(f"Published scores of {', '.join(known)} are last scores: --measure last shows them.")
     if not comparison.has_published:
@@ -142,6 +193,29 @@ def _published_notes(comparison: Comparison) -> list[str]:
         more = f" and {len(differences) - len(named)} more" if len(differences) > len(named) else ""
         notes.append(f"Not the paper's agent beside published scores: {', '.join(named)}{more}.")
     return notes
+
+
+def _over_games_notes(comparison: Comparison) -> list[str]:
+    """What the published means and medians over games are of."""
+    if comparison.over_games is None:
+        return []
+    if not comparison.published_aggregates:
+        return ["Published means and medians over games are of last scores: --measure last shows them."]
+    notes = [
+        f"Published: mean and median over all {len(ATARI_GAMES)} games after {PAPER_ATARI_FRAMES:,} frames, with the "
+        "paper's settings.",
+        "† Of methods of other papers, some with other agents; the paper does not say which tables it has them from.",
+    ]
+    if comparison.over_games.differences:
+        notes.append(f"Not the paper's setting beside them: {', '.join(comparison.over_games.differences)}.")
+    return notes
+
+
+def _named(comparison: Comparison, environments: Sequence[str]) -> str:
+    count = len(environments)
+    if count > _MAX_NAMED and count == len(comparison.environments):
+        return f"any of the {count} environments"
+    return ", ".join(environments)
 
 
 def _by_reason(published: Mapping[str, Published]) -> dict[str, list[str]]:
@@ -193,7 +267,7 @@ def _style(result: MethodResult) -> str:
 def _published(own: EnvironmentResult) -> str:
     if own.published is None:
         return UNKNOWN
-    return f"{own.published.mean:.0f} ± {own.published.sd:.0f}{_CITED if own.published.cited else ''}"
+    return f"{own.published.mean:.0f} ± {own.published.sd:.0f}{CITED if own.published.cited else ''}"
 
 
 def _value(estimate: Estimate | None) -> float:
