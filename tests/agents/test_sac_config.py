@@ -36,7 +36,7 @@ def test_settings_that_do_not_go_together_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("encoder", "hint"), [("dens", "did you mean dense?"), ("xyz", "allowed are dense, mlp, identity, conv")]
+    ("encoder", "hint"), [("dens", "did you mean dense?"), ("xyz", "allowed are dense, mlp, identity, conv, atari")]
 )
 def test_an_unknown_encoder_gets_the_nearest_or_all_there_are(encoder, hint):
     with pytest.raises(BadInput) as caught:

@@ -167,7 +167,7 @@ def test_settings_are_told_as_options_that_give_them():
         (["benchmark", "--loss", "a2-winer"], "did you mean a2-winner"),
         (["benchmark", "--loss", "nothing.json"], "cannot read nothing.json"),
         (["benchmark", "--baseline", "sca"], "no baseline 'sca': did you mean sac"),
-        (["benchmark", "--baseline", "sac", "--env", "CartPole-v1"], "the agent sac needs continuous ones"),
+        (["benchmark", "--baseline", "sac", "--env", "CartPole-v1"], "sac is no baseline of rainbow"),
         (["benchmark", "--baseline", "sac", "--env", "cheetah-rum"], "cheetah-run"),
         (["benchmark", "--baseline", "sac", "--seeds", "0"], "seeds is 0, but must be at least 1"),
         (["benchmark", "--baseline", "sac", "--first-seed", "-1"], "first_seed is -1"),

@@ -83,12 +83,14 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["train", "--agent", "sca"], "there is no agent 'sca': did you mean sac"),
         (["search", "--agent", "nowhere:ppo"], "The module 'nowhere' of the agent 'nowhere:ppo' cannot be imported"),
         (["benchmark", "--agent", "ppo", "--loss", "spr"], "there is no agent 'ppo'"),
-        (["train", "--env", "CartPole-v1", "--action-repeat", "1"], "but the agent sac needs continuous ones"),
+        (["train", "--env", "CartPole-v1", "--preset", "paper-vector"], "for discrete actions there are fast-discrete"),
         (["train", "--seed", "-1"], "seed is -1"),
         (["train", "--threads", "0"], "threads is 0"),
         (["train", "--device", "tpu"], "device is 'tpu'"),
         (["train", "--env", "cheetah-rum"], "cheetah-run"),
-        (["train", "--env", "CartPole-v1"], "the agent sac needs continuous ones"),
+        (["train", "--env", "CartPole-v1", "--agent", "sac"], "the agent sac needs continuous ones"),
+        (["train", "--env", "pong", "--preset", "fast-image"], "for Atari games there are fast-atari, atari-100k"),
+        (["train", "--env", "pong", "--no-pixels"], "encoder is 'atari', but the agent sees vectors"),
         (["train", "--env", "no_such_module:Env-v0"], "no_such_module"),
         (["train", "--resume", "nowhere"], "nowhere holds no run"),
         (["train", "--resume", "nowhere", "--steps", "9000"], "leave out all others"),
@@ -113,7 +115,7 @@ def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, mes
 
 
 def test_bad_input_in_a_process_has_no_traceback():
-    done = a2ls("train", "--env", "CartPole-v1")
+    done = a2ls("train", "--env", "CartPole-v1", "--agent", "sac")
     assert done.returncode == 2
     assert done.stderr.startswith("a2ls train: error: ")
     assert "Traceback" not in done.stderr

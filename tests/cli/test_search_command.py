@@ -200,7 +200,7 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
         (["--sampler", "grid"], "invalid choice 'grid'"),
         (["--pruner", "medain"], "did you mean median?"),
         (["--env", "cheetah-rum"], "cheetah-run"),
-        (["--env", "CartPole-v1"], "the agent sac needs continuous ones"),
+        (["--env", "CartPole-v1", "--agent", "sac"], "the agent sac needs continuous ones"),
         (["--encoder", "identity"], "the agent has no encoder that losses can train"),
         (["--max-hours", "-1"], "max_hours is -1.0, but must not be negative"),
         (["--max-env-steps", "100"], "max_env_steps is 100, too few for one candidate of 120000 steps"),

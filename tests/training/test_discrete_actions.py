@@ -89,7 +89,7 @@ def test_an_agent_for_discrete_actions_is_trained_with_a_loss():
 
 
 def test_an_agent_is_refused_actions_that_it_is_not_for():
-    with pytest.raises(BadInput, match=r"Discrete\(2\).*the agent sac needs continuous.* there is dqn"):
+    with pytest.raises(BadInput, match=r"Discrete\(2\).*the agent sac needs continuous.* there is rainbow, dqn"):
         require_trainable(dataclasses.replace(preset("fast"), environment=CARTPOLE))
     continuous = TrainConfig(EnvironmentConfig(env="Pendulum-v1"), DQNConfig(), "dqn")
     with pytest.raises(BadInput, match="but the agent dqn needs discrete ones; for these there is sac"):

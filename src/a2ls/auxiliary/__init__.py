@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
+from a2ls.auxiliary._kinds import IMAGE_ENCODERS, MAX_ENCODER_LAYERS, AugmentationKind, PredictorKind
 
 if TYPE_CHECKING:
     from a2ls.auxiliary._augmentations import Augmentation, make_augmentation
     from a2ls.auxiliary._auxiliary_loss import AuxiliaryLoss, Sequences, make_predictor
     from a2ls.auxiliary._encoders import Encoder, make_encoder, mlp
     from a2ls.auxiliary._operators import OperatorLoss, register_operator
+    from a2ls.auxiliary._self_prediction import SelfPrediction
 else:
     __getattr__ = imported_when_used(
         __name__,
@@ -32,10 +33,12 @@ else:
                 "OperatorLoss",
                 "register_operator",
             ),
+            "a2ls.auxiliary._self_prediction": ("SelfPrediction",),
         },
     )
 
 __all__ = [
+    "IMAGE_ENCODERS",
     "MAX_ENCODER_LAYERS",
     "Augmentation",
     "AugmentationKind",
@@ -43,6 +46,7 @@ __all__ = [
     "Encoder",
     "OperatorLoss",
     "PredictorKind",
+    "SelfPrediction",
     "Sequences",
     "make_augmentation",
     "make_encoder",

@@ -127,12 +127,14 @@ class AuxiliaryLoss(nn.Module):
             if element.kind == "s":
                 columns.append(next(features))
             elif element.kind == "a":
-                columns.append(self._action(sequences.actions[element.step]))
+                columns.append(action_features(sequences.actions[element.step], self.action_dim))
             else:
                 columns.append(sequences.rewards[element.step].unsqueeze(-1))
         return torch.cat(columns, dim=-1)
 
-    def _action(self, action: Tensor) -> Tensor:
-        if action.is_floating_point():
-            return action
-        return torch.eye(self.action_dim, device=action.device)[action.long()]  # One-hot.
+
+def action_features(actions: Tensor, action_dim: int) -> Tensor:
+    """Actions (B, action_dim) as they are, and discrete ones (B,) as one-hot vectors of that length."""
+    if actions.is_floating_point():
+        return actions
+    return torch.eye(action_dim, device=actions.device)[actions.long()]

@@ -6,6 +6,7 @@ auxiliary loss train, with a head of its own. `encoder(obs)` is `head(body(obs))
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -14,10 +15,8 @@ from torch import Tensor, nn
 
 from a2ls._errors import BadInput
 from a2ls._user_code import import_user_module
-from a2ls.auxiliary._kinds import MAX_ENCODER_LAYERS
+from a2ls.auxiliary._kinds import IMAGE_ENCODERS, MAX_ENCODER_LAYERS
 
-_KERNEL = 3
-_FIRST_STRIDE = 2
 _BRIGHTEST = 255
 
 
@@ -60,21 +59,29 @@ class DenseBody(nn.Module):
 
 
 class ConvBody(nn.Module):
-    """3x3 convolutions with ReLU, the first with stride 2: the encoder of CURL and of the paper.
+    """Square convolutions with ReLU.
 
     Everything inside is in channels-last order, in which a CPU computes convolutions fastest, and so is what comes out:
     flat vectors that need no copy.
+
+    Args:
+        shape: Of an image: channels, height and width.
+        layers: Filters, side of the kernel and stride of each.
     """
 
-    def __init__(self, shape: tuple[int, int, int], layers: int, filters: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], layers: Sequence[tuple[int, int, int]]) -> None:
         super().__init__()
         channels, height, width = shape
-        convolutions = [
-            nn.Conv2d(inputs, outputs, _KERNEL, stride=_FIRST_STRIDE if i == 0 else 1)
-            for i, (inputs, outputs) in enumerate(pairwise((channels, *[filters] * layers)))
-        ]
+        convolutions = []
+        for filters, kernel, stride in layers:
+            convolutions.append(nn.Conv2d(channels, filters, kernel, stride))
+            channels, height, width = filters, (height - kernel) // stride + 1, (width - kernel) // stride + 1
+            if min(height, width) < 1:
+                raise BadInput(f"images of side {min(shape[1:])} are too small for {len(layers)} convolutional layers")
         self.layers = nn.ModuleList(convolutions).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.output_dim = filters * _side(height, layers) * _side(width, layers)
+        self.map_shape = (height, width, channels)
+        """Of what comes out, before it is made flat."""
+        self.output_dim = height * width * channels
 
     def forward(self, images: Tensor) -> Tensor:
         """Flat features (B, output_dim) of images (B, channels, height, width) with values from 0 to 255."""
@@ -86,12 +93,14 @@ class ConvBody(nn.Module):
         return x.permute(0, 2, 3, 1).flatten(1)
 
 
-def _side(size: int, layers: int) -> int:
-    """Height or width of what the last layer gives."""
-    side = (size - _KERNEL) // _FIRST_STRIDE + 1 - (layers - 1) * (_KERNEL - 1)
-    if side < 1:
-        raise BadInput(f"images of side {size} are too small for {layers} convolutional layers")
-    return side
+def _of_curl(layers: int, filters: int) -> list[tuple[int, int, int]]:
+    """The convolutions of CURL and of the paper: 3x3, the first with stride 2."""
+    return [(filters, 3, 2), *[(filters, 3, 1)] * (layers - 1)]
+
+
+_OF_ATARI = [(32, 5, 5), (64, 5, 5)]
+# Units of the hidden layer, and features, of what the auxiliary loss sees of an Atari game.
+_ATARI_HIDDEN, _ATARI_FEATURES = 256, 128
 
 
 def make_encoder(
@@ -103,10 +112,12 @@ def make_encoder(
     filters: int = 32,
     features: int = 50,
 ) -> Encoder:
-    """Build an encoder of the paper (its figure 8 and appendix D.6).
+    """Build an encoder of the paper (its figure 8 and appendix D.6), or of data-efficient Rainbow.
 
     `dense` (the paper's choice for vectors) has `observation + layers * width` features, `identity` hands the
     observation on unchanged and has nothing to train; `mlp` and `conv`, which is for images, have `features`.
+    `atari`, for images too, has the two large convolutions of data-efficient Rainbow as its body, and the projection to
+    128 features that CURL put on them as its head.
     `module:function` is one of your own: the function is given the shape of an observation, and returns an `Encoder`.
 
     Args:
@@ -129,14 +140,18 @@ def make_encoder(
         raise ValueError(f"unknown encoder {kind!r}: allowed are {', '.join(MAX_ENCODER_LAYERS)}")
     if not 1 <= layers <= MAX_ENCODER_LAYERS[kind]:
         raise ValueError(f"layers of the encoder {kind} must be from 1 to {MAX_ENCODER_LAYERS[kind]}, got {layers}")
-    if len(shape) != (3 if kind == "conv" else 1):
-        wanted = "images (channels, height, width)" if kind == "conv" else "vectors"
+    for_images = kind in IMAGE_ENCODERS
+    if len(shape) != (3 if for_images else 1):
+        wanted = "images (channels, height, width)" if for_images else "vectors"
         raise BadInput(f"the encoder {kind} needs {wanted}, but observations have the shape {shape}")
     if kind == "identity":
         return Encoder(nn.Identity(), nn.Identity(), shape[0])
     body: nn.Module
+    if kind == "atari":
+        body = ConvBody((shape[0], shape[1], shape[2]), _OF_ATARI)
+        return Encoder(body, _atari_head(body.output_dim), _ATARI_FEATURES)
     if kind == "conv":
-        body = ConvBody((shape[0], shape[1], shape[2]), layers, filters)
+        body = ConvBody((shape[0], shape[1], shape[2]), _of_curl(layers, filters))
         body_dim = body.output_dim
     elif kind == "dense":
         body = DenseBody(shape[0], layers, width)
@@ -145,3 +160,13 @@ def make_encoder(
         body = nn.Sequential(mlp(shape[0], *[width] * layers), nn.ReLU(inplace=True))
         body_dim = width
     return Encoder(body, nn.Sequential(nn.Linear(body_dim, features), nn.LayerNorm(features)), features)
+
+
+def _atari_head(input_dim: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(input_dim, _ATARI_HIDDEN),
+        nn.LayerNorm(_ATARI_HIDDEN),
+        nn.ReLU(inplace=True),
+        nn.Linear(_ATARI_HIDDEN, _ATARI_FEATURES),
+        nn.LayerNorm(_ATARI_FEATURES),
+    )

@@ -7,5 +7,7 @@ from typing import Literal
 AugmentationKind = Literal["none", "crop", "shift", "translate", "scale", "noise"]
 PredictorKind = Literal["paper", "released", "none"]
 
-MAX_ENCODER_LAYERS: dict[str, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": 6}
-"""The encoders by name, with how many layers each may have."""
+MAX_ENCODER_LAYERS: dict[str, int] = {"dense": 4, "mlp": 4, "identity": 4, "conv": 6, "atari": 1}
+"""The encoders by name, with how many layers each may have; those of `atari` are given, and count as one."""
+IMAGE_ENCODERS = ("conv", "atari")
+"""Those for images."""

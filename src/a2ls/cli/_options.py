@@ -16,7 +16,6 @@ import tyro
 from a2ls._errors import BadInput, require
 from a2ls.envs import EnvironmentConfig
 from a2ls.training import (
-    DEFAULT_AGENT,
     DEFAULT_PRESET,
     PresetName,
     TrainConfig,
@@ -24,6 +23,8 @@ from a2ls.training import (
     option_text,
     preset,
     preset_for,
+    presets_like,
+    suitable_agent,
     to_mapping,
     with_mapping,
 )
@@ -52,17 +53,25 @@ class EarlyOptions:
 
     preset: str | None = None
     env: str = EnvironmentConfig.env
-    agent: str = DEFAULT_AGENT
+    agent: str = ""
     baseline: str | None = None
     loss: str | None = None
     config: Path | None = None
     resume: Path | None = None
     pixels: bool = False
 
-    def preset_among(self, allowed: tuple[str, ...], default: str) -> Any:
-        """The preset for vectors or pixels; the default instead of one that there is not, which is refused later."""
+    def agent_for(self, env: str) -> str:
+        """The agent that is named, or else the one for the actions of an environment."""
+        return self.agent or suitable_agent(env)
+
+    def preset_among(self, allowed: tuple[str, ...], default: str, env: str = "") -> Any:
+        """The preset for an environment, or else the first that was given, and vectors or pixels.
+
+        It is the default instead of one that there is not, which is refused later.
+        """
+        env = env or self.env
         known = self.preset if self.preset in allowed else default
-        return preset_for(known, pixels=self.pixels, allowed=allowed)
+        return preset_for(known, env, self.agent_for(env), pixels=self.pixels, allowed=allowed)
 
 
 def early_options(arguments: Sequence[str]) -> EarlyOptions:
@@ -153,8 +162,8 @@ class GridArguments:
     """The first of the seeds; the others follow it."""
 
     preset: PresetName = DEFAULT_PRESET
-    """Where settings come from that no option sets; what it says may depend on the environment. With --pixels, `fast`
-    is `fast-image`."""
+    """Where settings come from that no option sets; what it says may depend on the environment. `fast` is `fast-image`
+    with --pixels, `fast-atari` for Atari games, and `fast-discrete` for other discrete actions."""
 
     workers: int = field(default_factory=available_cores)
     """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
@@ -221,23 +230,30 @@ def parse_for_environments(
 def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, tuple[TrainConfig, ...]]:
     """Read the command line of a benchmark, and the settings in each of its environments."""
     early = early_options(arguments)
-    name = early.preset_among(get_args(PresetName), DEFAULT_PRESET)
+
+    def base(env: str) -> TrainConfig:
+        return preset(early.preset_among(get_args(PresetName), DEFAULT_PRESET, env), env, early.agent_for(env))
+
     chosen, configs = parse_for_environments(
-        arguments,
-        prog,
-        lambda settings: kind(settings=settings),
-        lambda env: preset(name, env, early.agent),
-        EnvironmentConfig.env,
+        arguments, prog, lambda settings: kind(settings=settings), base, early.env
     )
+    _require_one_agent(configs)
     require(chosen, ("workers", "seeds"), lambda value: value >= 1, "be at least 1")
     require(chosen, ("first_seed",), lambda value: value >= 0, "not be negative")
     return chosen, configs
 
 
+def _require_one_agent(configs: Sequence[TrainConfig]) -> None:
+    agents = {config.environment.env: config.algorithm for config in configs}
+    if len(set(agents.values())) > 1:
+        named = ", ".join(f"{agent} for {env}" for env, agent in agents.items())
+        raise BadInput(f"the environments need different agents ({named}): compare methods with one agent at a time")
+
+
 def settings_options(configs: Sequence[TrainConfig]) -> str:
     """What to type for settings that are the same in several environments: their preset, and what differs from it."""
     named, known = {config.preset for config in configs}, get_args(PresetName)
-    likely = named if len(named) == 1 and named <= set(known) else known
+    likely = named if len(named) == 1 and named <= set(known) else presets_like(configs[0], known)
     return min((_options_beside(configs, name) for name in likely), key=len)
 
 
@@ -245,6 +261,6 @@ def _options_beside(configs: Sequence[TrainConfig], name: Any) -> str:
     given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
     for config in configs:
         base = to_mapping(preset(name, config.environment.env, config.algorithm))
-        given |= {} if config.algorithm == DEFAULT_AGENT else {"agent": config.algorithm}
+        given |= {} if config.algorithm == suitable_agent(config.environment.env) else {"agent": config.algorithm}
         given |= {key: value for key, value, _ in differences(to_mapping(config), base)}
     return " ".join(option_text(key, value) for key, value in given.items())

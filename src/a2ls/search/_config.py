@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import optuna
 import tyro
@@ -21,13 +21,14 @@ from a2ls.search._surrogate import SurrogateName
 from a2ls.space import MAX_HORIZON, OPERATORS, PATTERNS, Layout, Operator
 from a2ls.studies import baseline
 from a2ls.training import (
-    DEFAULT_AGENT,
     TrainConfig,
     differences,
     in_environment,
     option_text,
     plain_baseline,
     preset,
+    presets_like,
+    suitable_agent,
     to_mapping,
     usual_baselines,
 )
@@ -248,24 +249,34 @@ def _is_ascending(rungs: tuple[int, ...]) -> bool:
     return all(before < after for before, after in zip((0, *rungs), rungs, strict=False)) and len(rungs) > 0
 
 
-SearchPresetName = Literal["quick", "laptop", "paper-vector", "quick-image", "laptop-image", "paper-image-search"]
+SearchPresetName = Literal[
+    "quick",
+    "laptop",
+    "paper-vector",
+    "quick-image",
+    "laptop-image",
+    "paper-image-search",
+    "quick-discrete",
+    "laptop-discrete",
+    "quick-atari",
+    "laptop-atari",
+]
 
-# The presets of their trainings, where these have other names.
-_TRAININGS = {"laptop": "fast", "laptop-image": "fast-image"}
 
-
-def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str = DEFAULT_AGENT) -> SearchConfig:
+def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str | None = None) -> SearchConfig:
     """The settings of this name for an environment and an agent.
 
     `quick` shows all parts of a search in minutes; `laptop` is a real search in an evening on two cores;
     `paper-vector` has the paper's population, networks and lengths, and its procedure: each candidate is trained once,
     the best scores breed, and repeated losses are trained again. `quick-image`, `laptop-image` and
-    `paper-image-search` are the same for images; all of them take longer.
+    `paper-image-search` are the same for images; all of them take longer. `quick-discrete` and `laptop-discrete` are
+    for discrete actions, `quick-atari` and `laptop-atari` for Atari games. The agent is the one for the actions of the
+    environment, if none is named.
     """
     if name not in get_args(SearchPresetName):
         raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
-    training = preset(_TRAININGS.get(name, name), env, agent)  # type: ignore[arg-type]
-    plain, usual = (plain_baseline(agent),), usual_baselines(training)
+    training = preset(name.replace("laptop", "fast"), env, agent)  # type: ignore[arg-type]
+    plain, usual = (plain_baseline(training.algorithm),), usual_baselines(training)
     # Small stages, since the model of losses learns from each; and one candidate of each is trained again, since
     # otherwise nothing tells luck from quality. `a2ls simulate` compares this with other ways.
     frugal = SearchConfig(
@@ -277,13 +288,13 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str =
         surrogate="ridge",
         baselines=plain,
     )
-    if name == "quick":
+    if name in ("quick", "quick-discrete"):
         config = replace(frugal, stages=2, baseline_seeds=2)
-    elif name == "quick-image":
+    elif name in ("quick-image", "quick-atari"):
         config = replace(frugal, population_size=4, stages=2)
-    elif name == "laptop":
+    elif name in ("laptop", "laptop-discrete"):
         config = replace(frugal, stages=40, baseline_seeds=2)
-    elif name == "laptop-image":
+    elif name in ("laptop-image", "laptop-atari"):
         config = replace(frugal, stages=8)
     else:
         # The paper ran its stages until a budget of GPU hours was spent: seven at most (appendix D.10).
@@ -296,11 +307,11 @@ def search_command(config: SearchConfig) -> str:
     env, agent = config.training.environment.env, config.training.algorithm
     same_place = {"other_environments": config.other_environments}
 
-    def options(name: SearchPresetName) -> str:
+    def options(name: Any) -> str:
         given = differences(to_mapping(config), to_mapping(search_preset(name, env, agent)) | same_place)
         return " ".join((option_text("preset", name), *(option_text(key, value) for key, value, _ in given)))
 
-    known = get_args(SearchPresetName)
-    nearest = min((options(name) for name in known if config.preset in (name, "")), key=len)
-    chosen = "" if agent == DEFAULT_AGENT else f" {option_text('agent', agent)}"
+    known = (config.preset,) if config.preset else presets_like(config.training, get_args(SearchPresetName))
+    nearest = min((options(name) for name in known), key=len)
+    chosen = "" if agent == suitable_agent(env) else f" {option_text('agent', agent)}"
     return f"a2ls search {option_text('env', config.environments)}{chosen} {nearest}"

@@ -14,6 +14,7 @@ from a2ls.envs import EnvironmentConfig
 
 DEVICES = ("cpu", "cuda", "mps")
 DEFAULT_AGENT = "sac"
+DISCRETE_AGENT = "rainbow"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class TrainConfig:
     """Networks and learning of the agent."""
 
     algorithm: Annotated[str, tyro.conf.arg(name="agent")] = DEFAULT_AGENT
-    """The agent: `sac`, or `module:name` of one of your own."""
+    """The agent: `sac` for continuous actions, `rainbow` for discrete ones, or `module:name` of one of your own."""
 
     steps: int = 100_000
     """Environment steps: agent steps times the action repeat."""

@@ -81,9 +81,9 @@ def _job(mapping: dict[str, Any], base: TrainJob) -> TrainJob:
     pixels = environment.get("pixels") is True
     named = mapping.pop(PRESET, None)
     if named or pixels > config.environment.pixels:
-        name = preset_for(named or DEFAULT_PRESET, pixels=pixels)
-        algorithm = mapping.get("algorithm", config.algorithm)
-        config = preset(name, environment.get("env", config.environment.env), algorithm)  # type: ignore[arg-type]
+        algorithm, env = mapping.get("algorithm", config.algorithm), environment.get("env", config.environment.env)
+        name = preset_for(named or DEFAULT_PRESET, env, algorithm, pixels=pixels)
+        config = preset(name, env, algorithm)  # type: ignore[arg-type]
     if named == "":
         config = replace(config, preset="")
     loss, seed = mapping.pop("loss", loss_text(base.loss)), mapping.pop("seed", base.seed)

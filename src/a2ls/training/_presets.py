@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from a2ls._errors import BadInput, did_you_mean, nearest
 from a2ls.agents import Baseline, agent_spec, agent_specs
-from a2ls.envs import EnvironmentConfig, dm_control_body, paper_task
+from a2ls.envs import EnvironmentConfig, atari_game, dm_control_body, has_discrete_actions, is_atari, paper_task
 from a2ls.space import Loss, named_loss
-from a2ls.training._config import DEFAULT_AGENT, TrainConfig
+from a2ls.training._config import DEFAULT_AGENT, DISCRETE_AGENT, TrainConfig
 from a2ls.training._settings import differences, split_method, to_mapping, with_mapping
 
 PresetName = Literal[
@@ -21,6 +21,9 @@ PresetName = Literal[
     "fast-image",
     "paper-image-search",
     "paper-image",
+    "fast-discrete",
+    "fast-atari",
+    "atari-100k",
 ]
 
 DEFAULT_PRESET: PresetName = "fast"
@@ -30,10 +33,10 @@ _CHEETAH = "cheetah-run"
 _DIFFICULT = frozenset(
     {"quadruped-run", "hopper-hop", "pendulum-swingup", "humanoid-stand", "humanoid-walk", "humanoid-run"}
 )
-_IMAGE_SUFFIX = "-image"
 # Settings that change no result but for rounding.
 _WITHOUT_EFFECT = ("device", "compiled")
 _FAST_IMAGE_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 2_000
+_ATARI_REPEAT = 4
 
 Settings = dict[str, Any]
 """Fields of `TrainConfig`, all but those of the agent."""
@@ -93,6 +96,40 @@ def _paper_image(env: str) -> Settings:
     return {"environment": _images(env), "steps": 500_000, "batch_size": 512, "auxiliary_batch_size": sequences}
 
 
+def _fast_discrete(env: str) -> Settings:
+    """Discrete actions and vectors: about a minute on one core, in which Cartpole is solved."""
+    return {
+        "environment": EnvironmentConfig(env=env, action_repeat=1),
+        "steps": 15_000,
+        "batch_size": 64,
+        "learning_starts": 500,
+    }
+
+
+def _quick_discrete(env: str) -> Settings:
+    """As `fast-discrete`, but shorter."""
+    shorter = {"batch_size": 32, "steps": 4_000, "evaluations": 4, "evaluation_episodes": 5, "learning_starts": 250}
+    return _fast_discrete(env) | shorter
+
+
+def _atari_100k(env: str) -> Settings:
+    """100,000 agent steps, which are 400,000 frames, in an Atari game."""
+    screens = EnvironmentConfig(env=env, action_repeat=_ATARI_REPEAT, pixels=True, frame_size=84, frames=4)
+    return {"environment": screens, "steps": 100_000 * _ATARI_REPEAT, "batch_size": 32, "learning_starts": 1_600}
+
+
+def _fast_atari(env: str) -> Settings:
+    """As `atari-100k`, but a tenth as long."""
+    shorter = {"steps": 10_000 * _ATARI_REPEAT, "evaluation_episodes": 5, "learning_starts": 500}
+    return _atari_100k(env) | shorter
+
+
+def _quick_atari(env: str) -> Settings:
+    """As `fast-atari`, but shorter."""
+    shorter = {"steps": 1_000 * _ATARI_REPEAT, "evaluations": 2, "evaluation_episodes": 1, "learning_starts": 250}
+    return _fast_atari(env) | shorter
+
+
 def _images(env: str, **settings: Any) -> EnvironmentConfig:
     return EnvironmentConfig(env=env, pixels=True, action_repeat=_image_action_repeat(env), **settings)
 
@@ -110,25 +147,55 @@ _PRESETS: dict[str, Callable[[str], Settings]] = {
     "fast-image": _fast_image,
     "paper-image-search": _paper_image_search,
     "paper-image": _paper_image,
+    "fast-discrete": _fast_discrete,
+    "fast-atari": _fast_atari,
+    "atari-100k": _atari_100k,
     # Of small searches.
     "quick": _quick,
     "quick-image": _quick_image,
+    "quick-discrete": _quick_discrete,
+    "quick-atari": _quick_atari,
 }
+
+Kind = Literal["vector", "image", "discrete", "atari"]
+"""What presets are made for: continuous actions and vectors, images that are drawn, discrete actions and vectors, and
+Atari games."""
+
+
+def _kind_of_preset(name: str) -> Kind:
+    return next((kind for kind in get_args(Kind) if kind in name), "vector")
+
+
+def _kind(env: str, algorithm: str, *, pixels: bool) -> Kind:
+    if is_atari(env):
+        return "atari"
+    if pixels:
+        return "image"
+    return "discrete" if agent_spec(algorithm).discrete else "vector"
+
+
+def suitable_agent(env: str) -> str:
+    """The agent for the actions of an environment, if nobody names one."""
+    return DISCRETE_AGENT if has_discrete_actions(env) else DEFAULT_AGENT
 
 
 def preset(
-    name: PresetName | Literal["quick", "quick-image"], env: str = _CHEETAH, agent: str = DEFAULT_AGENT
+    name: PresetName | Literal["quick", "quick-image", "quick-discrete", "quick-atari"],
+    env: str = _CHEETAH,
+    agent: str | None = None,
 ) -> TrainConfig:
     """The configuration of this name for an environment; the paper's depends on the task.
 
-    Networks and learning are the agent's own settings for this preset, or its defaults if it has none.
+    Networks and learning are the agent's own settings for this preset, or its defaults if it has none. The agent is the
+    one for the actions of the environment, if none is named.
 
     Environments that are no task of dm_control have the same action repeat: set it with
     `dataclasses.replace` where another suits them.
     """
     if name not in _PRESETS:
         raise BadInput(f"there is no preset {name!r}; allowed are {', '.join(_PRESETS)}")
-    settings = agent_spec(agent).settings(name, paper_task(env))
+    agent = agent or suitable_agent(env)
+    settings = agent_spec(agent).settings(name, paper_task(env) or atari_game(env))
     return TrainConfig(algorithm=agent, agent=settings, preset=name, **_PRESETS[name](env))
 
 
@@ -164,12 +231,13 @@ def _nearest_preset(config: TrainConfig) -> str:
     def distance(name: str) -> int:
         return len([*differences(own, to_mapping(preset(name, env, config.algorithm)))])  # type: ignore[arg-type]
 
-    return min(_PRESETS, key=distance)
+    return min(presets_like(config, _PRESETS), key=distance)
 
 
 def known_preset(config: TrainConfig) -> str:
     """The preset that a configuration comes from; if it does not say so, the one that it equals; else empty."""
-    return config.preset or next((name for name in _PRESETS if not own_settings(config, name)), "")
+    alike = presets_like(config, _PRESETS)
+    return config.preset or next((name for name in alike if not own_settings(config, name)), "")
 
 
 def own_settings(config: TrainConfig, name: str, variant: str | None = None) -> dict[str, Any]:
@@ -189,18 +257,32 @@ def own_settings(config: TrainConfig, name: str, variant: str | None = None) -> 
     return {setting: value for setting, value, _ in found if setting not in _WITHOUT_EFFECT}
 
 
-def preset_for(name: str, *, pixels: bool, allowed: tuple[str, ...] = get_args(PresetName)) -> str:
-    """The preset that is meant when pixels are asked for beside one for vectors: `fast-image` for `fast`.
+def preset_for(
+    name: str, env: str, algorithm: str, *, pixels: bool, allowed: tuple[str, ...] = get_args(PresetName)
+) -> str:
+    """The preset that is meant for an environment.
+
+    `fast` is `fast-image` with pixels, `fast-atari` for Atari games, and `fast-discrete` for other discrete actions.
 
     Raises:
-        BadInput: If there is none for images.
+        BadInput: If the preset is for another kind of environment, and there is none of that name for this one.
     """
-    if not pixels or "image" in name or name not in allowed:
+    kind, own = _kind(env, algorithm, pixels=pixels), _kind_of_preset(name)
+    images_of_any = own == "image" and kind != "atari"  # They are drawn, whatever the environment.
+    if name not in allowed or own == kind or images_of_any:
         return name
-    if name + _IMAGE_SUFFIX in allowed:
-        return name + _IMAGE_SUFFIX
-    suitable = ", ".join(each for each in allowed if "image" in each)
-    raise BadInput(f"the preset {name!r} is for vectors; for pixels there are {suitable}")
+    if own == "vector" and f"{name}-{kind}" in allowed:
+        return f"{name}-{kind}"
+    words = {"vector": "vectors and continuous actions", "image": "pixels", "discrete": "discrete actions"}
+    words["atari"] = "Atari games"
+    suitable = ", ".join(each for each in allowed if _kind_of_preset(each) == kind)
+    raise BadInput(f"the preset {name!r} is for {words[own]}; for {words[kind]} there are {suitable}")
+
+
+def presets_like(config: TrainConfig, among: Iterable[str]) -> tuple[str, ...]:
+    """Those among some presets that are for environments of the same kind."""
+    kind = _kind(config.environment.env, config.algorithm, pixels=config.environment.pixels)
+    return tuple(name for name in among if _kind_of_preset(name) == kind)
 
 
 def baseline_names(algorithm: str | None = None, *, pixels: bool | None = None) -> tuple[str, ...]:
@@ -209,12 +291,13 @@ def baseline_names(algorithm: str | None = None, *, pixels: bool | None = None) 
     The first of an agent is the agent itself, without a loss.
     """
     specs = agent_specs() if algorithm is None else (agent_spec(algorithm),)
-    return tuple(
+    names = (
         name
         for spec in specs
         for name, each in spec.all_baselines().items()
         if pixels is None or each.suits(pixels=pixels)
     )
+    return tuple(dict.fromkeys(names))  # Two agents may have baselines of one name.
 
 
 def plain_baseline(algorithm: str) -> str:
@@ -270,7 +353,8 @@ def with_baseline(config: TrainConfig, name: str) -> TrainConfig:
     if name not in suitable:
         kind = "images" if pixels else "vectors"
         raise BadInput(f"{name} is no baseline of {config.algorithm} for {kind}; allowed are {', '.join(suitable)}")
-    settings, frame_size = _find(name).change(config.agent, config.environment.frame_size)
+    variant = agent_spec(config.algorithm).all_baselines()[name]
+    settings, frame_size = variant.change(config.agent, config.environment.frame_size)
     return replace(config, environment=replace(config.environment, frame_size=frame_size), agent=settings)
 
 

@@ -13,9 +13,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor
 
-from a2ls.agents import Transitions
+from a2ls.agents import ReplayConfig, Transitions
 from a2ls.auxiliary import Sequences
 from a2ls.space import Loss
+from a2ls.training._sum_tree import SumTree
 
 Numbers = NDArray[np.int64]
 Indices = NDArray[np.int64]
@@ -191,6 +192,8 @@ def make_store(capacity: int, shape: tuple[int, ...], frames: int) -> Observatio
     return VectorStore(capacity, shape[0]) if len(shape) == 1 else FrameStore(capacity, shape, frames)
 
 
+_LEAST_PRIORITY = 1e-6
+
 # Share of draws that hit a valid start is close to one unless episodes are about as short as the sequence.
 _MAX_REDRAWS = 16
 
@@ -220,6 +223,7 @@ class ReplayBuffer:
         device: Where batches go.
         frames: How many frames an image has, each with the same share of its channels: the last ones of an episode,
             and at its start the first one as often. With 1, images are kept whole.
+        replay: How transitions are drawn; single ones, all equally likely, if not given.
     """
 
     def __init__(
@@ -230,8 +234,10 @@ class ReplayBuffer:
         device: torch.device,
         *,
         frames: int = 1,
+        replay: ReplayConfig | None = None,
     ) -> None:
         self.capacity = capacity
+        self._replay = replay or ReplayConfig()
         self.device = device
         self._on_cpu = device.type == "cpu"  # Where a batch already is: asking torch to move it takes time.
         self._store = make_store(capacity, observation_shape, frames)
@@ -241,6 +247,8 @@ class ReplayBuffer:
         self._continues = np.empty(capacity, np.float32)
         self._episodes = np.empty(capacity, np.int64)
         self.added = 0
+        self._tree = SumTree(capacity) if self._replay.priority_exponent else None
+        self._highest_priority = 1.0
 
     def __len__(self) -> int:
         return self.added - self._store.oldest
@@ -259,6 +267,7 @@ class ReplayBuffer:
 
         `terminated` is the end of the task itself; at the end by a time limit the value of what would follow counts.
         """
+        oldest = self._store.oldest
         starts = self.added == 0 or self._episodes[(self.added - 1) % self.capacity] != episode
         self._store.add(self.added, obs, next_obs, starts=starts)
         position = self.added % self.capacity
@@ -267,17 +276,80 @@ class ReplayBuffer:
         self._continues[position] = not terminated
         self._episodes[position] = episode
         self.added += 1
+        if self._tree is not None:
+            self._forget_priorities(oldest, self._store.oldest)
+            self._tree.set(np.array([position]), self._highest_priority)  # Until it is known better: soon to be drawn.
+
+    def _forget_priorities(self, oldest: int, new_oldest: int) -> None:
+        """Let transitions whose observations are gone never be drawn."""
+        assert self._tree is not None
+        if new_oldest > oldest:
+            self._tree.set(np.arange(oldest, new_oldest) % self.capacity, 0.0)
 
     def sample_transitions(self, batch: int, rng: np.random.Generator) -> Transitions:
-        """A batch of transitions, every stored one equally likely."""
-        indices = rng.integers(self._store.oldest, self.added, size=batch) % self.capacity
+        """A batch of transitions as `draw` draws them."""
+        return self.transitions(self.draw(batch, rng))
+
+    def draw(self, batch: int, rng: np.random.Generator) -> Numbers:
+        """The numbers of some stored transitions.
+
+        Every one is equally likely, or with priorities in proportion to these: one in each of as many equal parts of
+        their sum.
+        """
+        if self._tree is None:
+            return rng.integers(self._store.oldest, self.added, size=batch)
+        points = (np.arange(batch) + rng.random(batch)) * (self._tree.total / batch)
+        places = self._tree.find(points)
+        # The newest transition with that place.
+        return self.added - 1 - (self.added - 1 - places) % self.capacity
+
+    def transitions(self, numbers: Numbers, beta: float = 1.0) -> Transitions:
+        """The transitions of these numbers.
+
+        Args:
+            numbers: As `draw` gave them.
+            beta: How far importance weights correct for unequal probabilities, from 0 to 1.
+        """
+        indices = numbers % self.capacity
+        rewards, last, steps = self._take(self._rewards, indices), indices, None
+        if self._replay.n_step > 1:
+            sums, lengths = self._returns(numbers)
+            last = (numbers + lengths - 1) % self.capacity
+            rewards, steps = self._on_device(sums), self._on_device(lengths.astype(np.float32))
         return Transitions(
             obs=self._on_device(self._store.obs(indices)),
             actions=self._take(self._actions, indices),
-            rewards=self._take(self._rewards, indices),
-            next_obs=self._on_device(self._store.next_obs(indices)),
-            continues=self._take(self._continues, indices),
+            rewards=rewards,
+            next_obs=self._on_device(self._store.next_obs(last)),
+            continues=self._take(self._continues, last),
+            steps=steps,
+            weights=None if self._tree is None else self._on_device(self._importance(indices, beta)),
         )
+
+    def _returns(self, numbers: Numbers) -> tuple[NDArray[np.float32], Numbers]:
+        """The discounted sum of up to n rewards from each transition on, and how many: none beyond its episode."""
+        following = numbers[:, None] + np.arange(self._replay.n_step)
+        indices = following % self.capacity
+        # Numbers of episodes never fall, so those of one episode are next to each other.
+        same = (following < self.added) & (self._episodes[indices] == self._episodes[indices[:, :1]])
+        discounts = (self._replay.gamma ** np.arange(self._replay.n_step)).astype(np.float32)
+        rewards = np.where(same, self._rewards[indices], np.float32(0))
+        return rewards @ discounts, same.sum(axis=1)
+
+    def _importance(self, indices: Indices, beta: float) -> NDArray[np.float32]:
+        """Importance weights, of which the largest is 1."""
+        assert self._tree is not None
+        weights = self._tree.weights(indices) ** -beta  # What the probabilities are divided by cancels out.
+        importance: NDArray[np.float32] = (weights / weights.max()).astype(np.float32)
+        return importance
+
+    def set_priorities(self, numbers: Numbers, priorities: NDArray[np.floating[Any]]) -> None:
+        """Let the transitions of these numbers be drawn in proportion to their priorities, to the power that is set."""
+        assert self._tree is not None
+        # A priority of nothing would let a transition never be drawn again.
+        powers = np.maximum(priorities, _LEAST_PRIORITY) ** self._replay.priority_exponent
+        self._tree.set(numbers % self.capacity, powers)
+        self._highest_priority = max(self._highest_priority, float(powers.max()))
 
     def sample_sequences(self, batch: int, needs: SequenceNeeds, rng: np.random.Generator) -> Sequences | None:
         """A batch of sequences with just the elements needed, every valid start equally likely.
@@ -330,7 +402,11 @@ class ReplayBuffer:
         """All that is stored; columns are cut to what is filled."""
         filled = min(self.added, self.capacity)
         columns = {name: torch.from_numpy(column[:filled]) for name, column in self._columns().items()}
-        return {"added": self.added, "observations": self._store.state_dict(), **columns}
+        state = {"added": self.added, "observations": self._store.state_dict(), **columns}
+        if self._tree is not None:
+            state["priorities"] = torch.from_numpy(self._tree.weights(np.arange(filled)))
+            state["highest_priority"] = self._highest_priority
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned, into a buffer of the same capacity."""
@@ -338,6 +414,11 @@ class ReplayBuffer:
         self._store.load_state_dict(state["observations"])
         for name, column in self._columns().items():
             column[: len(state[name])] = state[name].cpu().numpy()
+        if self._tree is not None:
+            priorities = state["priorities"].cpu().numpy()
+            self._tree = SumTree(self.capacity)
+            self._tree.set(np.arange(len(priorities)), priorities)
+            self._highest_priority = state["highest_priority"]
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         return {

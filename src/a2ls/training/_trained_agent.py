@@ -68,6 +68,7 @@ def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
         action_space,
         torch.device("cpu"),
         frames=config.environment.frames,
+        replay=config.agent.replay,
     )
     replay.load_state_dict(state["replay"])
     return TrainedAgent(agent, replay, state["agent_steps"] * config.environment.action_repeat)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
-from a2ls.agents import Metrics, make_agent
+from a2ls.agents import PRIORITIES, Metrics, make_agent
 from a2ls.envs import Action, AgentEnv, Observation, make_env
 from a2ls.recorder import Recorded
 from a2ls.space import Loss
@@ -155,6 +155,7 @@ class Training:
             self.env.action_space,
             self.device,
             frames=config.environment.frames,
+            replay=config.agent.replay,
         )
         self.curve = Curve()
         self.agent_steps = 0
@@ -238,16 +239,31 @@ class Training:
         return self._exploration.uniform(-1, 1, space.shape).astype(np.float32)
 
     def _update(self) -> None:
-        batch = self.replay_buffer.sample_transitions(self.config.batch_size, self._sampling)
+        drawn = self.replay_buffer.draw(self.config.batch_size, self._sampling)
+        batch = self.replay_buffer.transitions(drawn, self._beta())
         sequences = None
         if self._needs is not None:
             batch_size = self.config.auxiliary_batch_size or self.config.batch_size
             sequences = self.replay_buffer.sample_sequences(batch_size, self._needs, self._sampling)
             self.updates_without_sequences += sequences is None
-        self._metrics |= self._agent_update(batch, sequences, **self.agent.schedule(self.updates))
+        metrics = self._agent_update(batch, sequences, **self.agent.schedule(self.updates))
+        if PRIORITIES in metrics:
+            priorities = metrics.pop(PRIORITIES)
+            if self.config.agent.replay.priority_exponent:
+                self.replay_buffer.set_priorities(drawn, priorities.cpu().numpy())
+        self._metrics |= metrics
         self.updates += 1
 
+    def _beta(self) -> float:
+        """How far importance weights correct for priorities: from what the agent says at the start, to 1 at the end."""
+        begin, start = self.config.agent.replay.priority_beta, self.config.learning_starts
+        progress = (self.agent_steps - start) / max(self.config.agent_steps - start, 1)
+        return begin + (1 - begin) * progress
+
     def _evaluate(self) -> CurvePoint:
+        # A whole number is always finite: networks that are not show by their losses alone.
+        if isinstance(self.env.action_space, spaces.Discrete) and not np.isfinite([*self.metrics.values()]).all():
+            raise Diverged(self.step, self.metrics, self.curve)
         episodes = range(self.config.evaluation_episodes)
         if not self._evaluation_envs:
             self._evaluation_envs = [make_env(self.config.environment) for _ in episodes]

@@ -40,12 +40,12 @@ from a2ls.search import (
 )
 from a2ls.studies import Candidate
 from a2ls.training import (
-    DEFAULT_AGENT,
     TrainConfig,
     differences,
     option_text,
     plain_baseline,
     preset_for,
+    suitable_agent,
     to_mapping,
 )
 
@@ -60,7 +60,8 @@ class Arguments:
 
     The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
     minutes, `laptop` is a real search of an evening on two cores, `paper-vector` has the paper's size and procedure.
-    `quick-image`, `laptop-image` and `paper-image-search` are those for pixels. With several environments one loss is
+    `quick-image`, `laptop-image` and `paper-image-search` are those for pixels; there are some for discrete actions and
+    for Atari games, too. With several environments one loss is
     searched for all of them, and scores are relative to the plain agent's. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
@@ -68,6 +69,7 @@ class Arguments:
         a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
         a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
         a2ls search --env cartpole-swingup --pixels --preset quick
+        a2ls search --env LunarLander-v3
         a2ls search --resume runs/my-search
         a2ls search --resume runs/my-search --stages 10
     """
@@ -77,8 +79,8 @@ class Arguments:
     budget: Annotated[Budget, tyro.conf.arg(name="")] = field(default_factory=Budget)
 
     preset: SearchPresetName = _PRESET
-    """Where settings come from that no option sets. With --pixels, `quick` is `quick-image` and `laptop` is
-    `laptop-image`."""
+    """Where settings come from that no option sets. `quick` is `quick-image` with --pixels, `quick-atari` for Atari
+    games and `quick-discrete` for other discrete actions, and so is `laptop`."""
 
     workers: int = field(default_factory=available_cores)
     """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
@@ -105,8 +107,13 @@ def run(arguments: Sequence[str]) -> None:
     chosen = parse(Arguments, "a2ls search", arguments, defaults)
     require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
     _check(chosen)
+    chosen_training = chosen.settings.training
     name = preset_for(
-        chosen.preset, pixels=chosen.settings.training.environment.pixels, allowed=get_args(SearchPresetName)
+        chosen.preset,
+        chosen_training.environment.env,
+        chosen_training.algorithm,
+        pixels=chosen_training.environment.pixels,
+        allowed=get_args(SearchPresetName),
     )
     if folder is None:
         path = chosen.out or new_folder(*chosen.settings.environments, name)
@@ -135,7 +142,7 @@ def _defaults(arguments: Sequence[str], others: tuple[str, ...]) -> tuple[Argume
         refuse_settings(early.preset, None, "search", *_NEW_END)
         return Arguments(folder.config, folder.settings.budget, storage=folder.settings.storage), folder
     name = early.preset_among(get_args(SearchPresetName), _PRESET)
-    config = search_preset(name, early.env, early.agent)
+    config = search_preset(name, early.env, early.agent_for(early.env))
     return Arguments(replace(config, other_environments=others) if others else config), None
 
 
@@ -287,5 +294,5 @@ def _training_options(config: TrainConfig) -> str:
     environment = config.environment
     default = to_mapping(EnvironmentConfig(environment.env))
     given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
-    agent = [] if config.algorithm == DEFAULT_AGENT else [option_text("agent", config.algorithm)]
+    agent = [] if config.algorithm == suitable_agent(environment.env) else [option_text("agent", config.algorithm)]
     return " ".join((option_text("env", environment.env), *given, *agent))

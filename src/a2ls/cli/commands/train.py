@@ -48,6 +48,8 @@ class Arguments:
         a2ls train --env walker-walk --preset paper-vector --baseline sac-identity
         a2ls train --env cheetah-run --pixels --loss a2-winner --video
         a2ls train --env walker-walk --preset paper-image --baseline drq
+        a2ls train --env CartPole-v1 --loss a2-winner
+        a2ls train --env pong --preset atari-100k --loss a2-winner
         a2ls train --env cheetah-run --agent my_agents:td3 --loss a2-winner
         a2ls train --resume runs/cheetah-run-a2-winner-seed0
     """
@@ -63,12 +65,13 @@ class Arguments:
 
     preset: PresetName = DEFAULT_PRESET
     """Where settings come from that nothing else sets: `fast` (one or two minutes on one core), `fast-image` (about
-    ten; with --pixels, `fast` means this), or the paper's."""
+    ten), `fast-discrete`, `fast-atari`, or the paper's. `fast` means `fast-image` with --pixels, `fast-atari` in an
+    Atari game, and `fast-discrete` where other actions are discrete."""
 
     baseline: str | None = None
     """A variant of the agent that losses are compared with, a short form of several options. Those of SAC: `sac` (as
     the preset says), `sac-identity` (no encoder, vectors only), `sac-no-aug` (no augmentation, pixels only), `curl`
-    (with its loss), `rad` or `drq` (pixels only)."""
+    (with its loss), `rad` or `drq` (pixels only). Those of Rainbow: `rainbow`, `curl`, `spr`."""
 
     config: Path | None = None
     """A TOML file with settings, such as the config.toml of an earlier run."""
@@ -184,10 +187,10 @@ def _base_job(arguments: Sequence[str]) -> TrainJob:
     """What the options that stand for many settings say; they decide the defaults of all others."""
     early = early_options(arguments)
     name = early.preset_among(get_args(PresetName), DEFAULT_PRESET)
-    job = TrainJob(preset(name, early.env, early.agent), None, 0)
+    job = TrainJob(preset(name, early.env, early.agent_for(early.env)), None, 0)
     if early.config is not None:
         job = read_job(early.config, base=job)
-    name = early.baseline or _baseline_of(early.loss, early.agent)
+    name = early.baseline or _baseline_of(early.loss, job.config.algorithm)
     if name is not None:
         job = replace(job, config=with_baseline(job.config, name), loss=baseline_loss(name) or job.loss)
     return job
