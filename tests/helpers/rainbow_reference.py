@@ -149,11 +149,27 @@ class Reference:
         }
         return torch.cat([columns[kind](t) for kind, t in chosen], 1)
 
-    def auxiliary(self, given):
+    def auxiliary(self, batch, given):
+        if self.config.auxiliary_batch == "shared":
+            return self.curl(batch.obs)
+        if self.config.predictor == "transition":
+            return self.spr(given)
         y = self.side(self.loss.source, "encoder", given)
         if self.loss.predictor:
             y = self.linear("auxiliary.predictor.2", rectified(self.linear("auxiliary.predictor.0", y)))
         return ((y - self.side(self.loss.target, "momentum_encoder", given).detach()) ** 2).mean()
+
+    def spr(self, given):
+        """From the first latent state on its own, by the actions: 1 - cos of each with what is observed, on vectors."""
+        latent, loss, steps = self.body("encoder.body", given.states[0]), 0.0, len(given.actions)
+        for t in range(steps):
+            x = torch.cat([latent, torch.eye(self.actions)[given.actions[t]]], 1)
+            x = rectified(self.linear("auxiliary.transition.layers.0", x))
+            latent = self.linear("auxiliary.transition.layers.2", x)
+            y = self.linear("auxiliary.predictor", self.head("encoder.head", latent))
+            wanted = self.encode("momentum_encoder", given.states[t + 1]).detach()
+            loss = loss + (1 - (y * wanted).sum(1) / (y.norm(dim=1) * wanted.norm(dim=1))).mean()
+        return loss
 
     def curl(self, obs):
         """-log softmax_j (q_i W k_j) at j = i, of two views of every state."""
@@ -191,7 +207,7 @@ class Reference:
         loss = sum(weight * error for weight, error in zip(weights, errors, strict=True)) / len(errors)
         metrics = {"value_loss": loss.item(), "priorities": errors.tolist()}
         if self.loss is not None:
-            auxiliary = self.curl(batch.obs) if c.auxiliary_batch == "shared" else self.auxiliary(given)
+            auxiliary = self.auxiliary(batch, given)
             metrics["auxiliary_loss"] = auxiliary.item()
             loss = loss + c.auxiliary_weight * auxiliary
         self.step(loss)
