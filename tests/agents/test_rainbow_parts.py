@@ -281,9 +281,10 @@ def test_settings_that_do_not_suit_the_observations_are_refused():
         ({"auxiliary_batch": "shared"}, "s0 a0 -> s0", "auxiliary_batch is 'shared', .* but the loss is s0 a0 -> s0"),
         ({"auxiliary_batch": "shared"}, "s0 -> s1", "auxiliary_batch is 'shared', .* but the loss is s0 -> s1"),
         ({"predictor": "none"}, "s0 a0 -> s1", "predictor is 'none', .* but the loss is s0 a0 -> s1"),
+        ({"predictor": "transition"}, "s0 a0 -> s2", "predictor is 'transition', .* but the loss is s0 a0 -> s2"),
     ],
 )
 def test_settings_that_are_for_a_few_losses_alone(settings, loss, message):
     with pytest.raises(BadInput, match=message):
         rainbow(Loss.parse(loss), **settings)
-    rainbow(named_loss("curl"), **settings)
+    rainbow(named_loss("spr-3" if settings.get("predictor") == "transition" else "curl"), **settings)
