@@ -18,7 +18,7 @@ from a2ls.training import Checkpoint, ReplayBuffer, TrainConfig, Training
 
 CPU = torch.device("cpu")
 VECTORS, FRAMES = (2,), 3
-IMAGES = (3 * FRAMES, 1, 1)
+IMAGES = (2 * FRAMES, 1, 1)
 PRIORITIES = ReplayConfig(n_step=1, gamma=0.9, priority_exponent=0.5, priority_beta=0.4)
 
 
@@ -27,7 +27,7 @@ def seen(episode, time, shape):
     if shape == VECTORS:
         return np.array([episode, time], np.float32)
     times = [max(time - back, 0) for back in reversed(range(FRAMES))]
-    return np.array([[episode, each, 1] for each in times], np.uint8).reshape(shape)
+    return np.array([[episode, each] for each in times], np.uint8).reshape(shape)
 
 
 def steps_of(lengths):
@@ -51,8 +51,12 @@ def add(replay, episode, time, shape=VECTORS, terminated=False):
     )
 
 
+def empty(capacity, replay=PRIORITIES, shape=VECTORS):
+    return ReplayBuffer(capacity, shape, Discrete(7), CPU, frames=FRAMES, replay=replay)
+
+
 def filled(lengths, capacity, replay=PRIORITIES, shape=VECTORS, terminated=()):
-    buffer = ReplayBuffer(capacity, shape, Discrete(7), CPU, replay)
+    buffer = empty(capacity, replay, shape)
     for episode, time, last in steps_of(lengths):
         add(buffer, episode, time, shape, terminated=last and episode in terminated)
     return buffer
@@ -62,7 +66,7 @@ def restored(replay, config=PRIORITIES, shape=VECTORS):
     file = io.BytesIO()
     torch.save(replay.state_dict(), file)
     file.seek(0)
-    other = ReplayBuffer(replay.capacity, shape, Discrete(7), CPU, config)
+    other = empty(replay.capacity, config, shape)
     other.load_state_dict(torch.load(file, weights_only=True))
     return other
 
@@ -153,7 +157,7 @@ events = st.lists(
 @example(["add", "end"] * 40, 9, IMAGES)
 @example(["add", "end", [(0, 9.0)], "save"] * 12, 7, IMAGES)
 def test_whatever_happens_all_that_is_there_is_drawn_by_its_priority_and_nothing_else(happened, capacity, shape):
-    replay, powers, highest, told = filled([], capacity, shape=shape), {}, 1.0, []
+    replay, powers, highest, told = empty(capacity, shape=shape), {}, 1.0, []
     episode, time = 0, 0
     for event in happened:
         if event == "add":
@@ -188,14 +192,14 @@ def test_whatever_happens_all_that_is_there_is_drawn_by_its_priority_and_nothing
 
 def test_images_that_are_forgotten_early_are_never_drawn():
     # Every episode has one frame more than transitions, so there is no room for as many of the shortest.
-    replay, capacity = filled([], 20, shape=IMAGES), 20
+    replay, capacity = empty(20, shape=IMAGES), 20
     for number, (episode, time, _) in enumerate(steps_of([1] * 30 + [40] + [2] * 30)):
         add(replay, episode, time, IMAGES)
         for other in (replay, restored(replay, shape=IMAGES)) if number % 10 == 9 else (replay,):
             drawn = other.draw(200, np.random.default_rng(number))
             assert sorted(set(drawn.tolist())) == there(other).tolist()
             batch = other.transitions(drawn)
-            shown = batch.obs[:, -3:-1, 0, 0].tolist()
+            shown = batch.obs[:, -2:, 0, 0].tolist()
             every = [(e, t) for e, t, _ in steps_of([1] * 30 + [40] + [2] * 30)]
             assert shown == [list(every[each]) for each in drawn]
         if number == 29:
@@ -203,6 +207,16 @@ def test_images_that_are_forgotten_early_are_never_drawn():
         if number == 69:
             assert len(replay) == capacity
         replay.set_priorities(there(replay), np.full(len(replay), 0.3 + number % 3))
+
+
+def test_a_memory_that_was_in_use_has_the_priorities_of_the_one_it_is_restored_from():
+    saved, other = filled([5], 20), filled([12, 13], 20)
+    saved.set_priorities(np.arange(5), np.array([1.0, 4.0, 9.0, 16.0, 25.0]))
+    other.set_priorities(np.arange(5, 25), np.full(20, 100.0))
+    other.load_state_dict(saved.state_dict())
+    assert set(other.draw(500, np.random.default_rng(0)).tolist()) == set(range(5))
+    add(other, 0, 5)
+    np.testing.assert_allclose(probabilities(other), np.array([1, 2, 3, 4, 5, 5]) / 20, rtol=1e-6)
 
 
 # Returns of several steps.
@@ -233,7 +247,7 @@ def test_returns_of_several_steps_are_those_of_the_episode_so_far(lengths, termi
     steps = steps_of(lengths)
     if len(lengths) % 2:  # One more episode is under way.
         steps = [*steps, (len(lengths), 0, False), (len(lengths), 1, False)]
-    replay = ReplayBuffer(capacity, shape, Discrete(7), CPU, config)
+    replay = empty(capacity, config, shape)
     for episode, time, last in steps:
         add(replay, episode, time, shape, terminated=last and episode in terminated)
     numbers = there(replay)
