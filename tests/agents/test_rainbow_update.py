@@ -23,7 +23,7 @@ CASES = [
     (rainbow, MANY, {"encoder_layers": 3, "gamma": 0.97, "atoms": 51, "value_min": -10.0, "value_max": 10.0}),
     (rainbow, ALL_KINDS, {"encoder": "identity", "augmented": "all"}),
     (rainbow, CURL, {"auxiliary_batch": "shared"}),
-    (rainbow, named_loss("spr-2"), {"predictor": "transition", "encoder_tau": 1.0, "auxiliary_weight": 2.0}),
+    (rainbow, named_loss("spr-2"), {"predictor": "transition", "auxiliary_weight": 2.0}),
     (screen_rainbow, None, {}),
     (screen_rainbow, None, {"augmented": "all"}),
     (screen_rainbow, CURL, {"auxiliary_batch": "shared", "auxiliary_weight": 0.01}),
