@@ -117,16 +117,17 @@ def test_games_are_compared_on_the_scale_of_a_human(capsys):
     def score(job):
         return -20.7 + 35.3 * (0.5 + job.training.seed / 100)  # Half of what a human has in Pong, and a little more.
 
-    games = tuple(replace(preset("fast", env), steps=8_000, evaluations=2) for env in ("ALE/Pong-v5", "breakout"))
-    trained("mine", (baseline("sac"), method("a2-winner")), games[:1], score=score)
-    trained("mine-too", (baseline("sac"), method("a2-winner")), games[1:], score=lambda _: 30.5)
+    games = tuple(replace(preset("atari-100k", env), steps=8_000) for env in ("ALE/Pong-v5", "breakout"))
+    methods = (baseline("rainbow"), method("a2-winner", "rainbow"))
+    trained("mine", methods, games[:1], score=score)
+    trained("mine-too", methods, games[1:], score=lambda _: 30.5)
     files = ("--csv", "a.csv", "--json", "a.json", "--html", "a.html")
     assert run("compare", "mine", "mine-too", *QUICK, "--measure", "last", *files) == 0
     text = capsys.readouterr().out
     assert all(len(line) <= 80 for line in text.splitlines())
     lines = [line.split() for line in text.splitlines() if line.strip()]
     records = read_dataset(Path("mine")).records
-    last = np.mean([record.curve.points[-1].score for record in records if record.label == "sac"])
+    last = np.mean([record.curve.points[-1].score for record in records if record.label == "rainbow"])
     mean = f"{((last + 20.7) / 35.3 + 1) / 2:.3f}"
     row = next(words for words in lines if words[:2] == ["a2-winner", mean])
     assert (row[5], row[6], row[10]) == ("0.568", mean, "0.317")
@@ -136,7 +137,7 @@ def test_games_are_compared_on_the_scale_of_a_human(capsys):
     assert "last score, human-normalised, mean and median over 2 games" in words
     assert "No published scores beside pong, breakout: the paper has no scores of single games." in words
     assert "Published: mean and median over all 26 games after 400,000 frames, with the paper's settings." in words
-    assert "Not the paper's setting beside them: 2 games (paper: 26), agent sac (paper: rainbow), steps 8,000" in words
+    assert "Not the paper's setting beside them: 2 games (paper: 26), steps 8,000 (paper: 400,000)." in words
     for name in ("a.csv", "a.json", "a.html"):
         assert "human-normalised" in Path(name).read_text()
     # The paper has no AULC.

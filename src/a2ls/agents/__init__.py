@@ -21,7 +21,7 @@ from a2ls.agents._sac_config import SAC_BASELINES, SACConfig, sac_preset
 
 if TYPE_CHECKING:
     from a2ls.agents._agent import PRIORITIES, Agent, Metrics, Transitions, make_agent, move_towards, optimizer_step
-    from a2ls.agents._rainbow import Rainbow
+    from a2ls.agents._rainbow import NoisyLinear, Rainbow
     from a2ls.agents._sac import SAC
 else:
     __getattr__ = imported_when_used(
@@ -36,7 +36,7 @@ else:
                 "move_towards",
                 "optimizer_step",
             ),
-            "a2ls.agents._rainbow": ("Rainbow",),
+            "a2ls.agents._rainbow": ("NoisyLinear", "Rainbow"),
             "a2ls.agents._sac": ("SAC",),
         },
     )
@@ -51,6 +51,7 @@ __all__ = [
     "AgentSpec",
     "Baseline",
     "Metrics",
+    "NoisyLinear",
     "Rainbow",
     "RainbowConfig",
     "ReplayConfig",

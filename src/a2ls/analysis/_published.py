@@ -9,7 +9,7 @@ but that of A2-winner are of methods of others, and the paper does not say which
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -34,7 +34,6 @@ _IMAGE_NAMES = {"image-sac": "sac-no-aug", "planet": None, "dreamer": None, "sac
 _OWN_IMAGE_METHODS = ("a2-winner", "image-sac")
 _ATARI_NAMES = {"A2-winner": "a2-winner", "CURL": "curl", "Eff. Rainbow": "rainbow", "SPR": "spr"}
 _OWN_ATARI_METHOD = "A2-winner"
-_ATARI_AGENT, _ATARI_ACTION_REPEAT = "rainbow", 4
 # They say how long and where, not how: the first is compared by itself.
 _NOT_THE_AGENT = ("env", "steps", "evaluations", "device")
 
@@ -123,17 +122,24 @@ def published_over_games(configs: Mapping[str, TrainConfig]) -> PublishedOverGam
     Args:
         configs: The settings in each game, by its short name.
     """
-    all_games, own = len(ATARI_GAMES), configs.values()
+    all_games = len(ATARI_GAMES)
     games = [] if len(configs) == all_games else [f"{count_of(len(configs), 'game')} (paper: {all_games})"]
-    agents = sorted({config.algorithm.rpartition(":")[2] for config in own} - {_ATARI_AGENT})
-    steps = sorted({config.steps for config in own} - {PAPER_ATARI_FRAMES})
-    repeats = sorted({config.environment.action_repeat for config in own} - {_ATARI_ACTION_REPEAT})
-    others = (
-        *(f"agent {agent} (paper: {_ATARI_AGENT})" for agent in agents),
-        *(f"steps {count:,} (paper: {PAPER_ATARI_FRAMES:,})" for count in steps),
-        *(f"action_repeat {repeat} (paper: {_ATARI_ACTION_REPEAT})" for repeat in repeats),
-    )
+    others = dict.fromkeys(text for game, config in configs.items() for text in _unlike_atari_100k(game, config))
     return PublishedOverGames(_atari_table(), (*games, *others))
+
+
+def _unlike_atari_100k(game: str, config: TrainConfig) -> Iterator[str]:
+    """In which settings a training is not one of the paper's."""
+    paper = preset("atari-100k", game)
+    agent = config.algorithm.rpartition(":")[2]
+    if agent != paper.algorithm:
+        yield f"agent {agent} (paper: {paper.algorithm})"
+        paper = paper.with_agent(config.algorithm, config.agent)
+    if config.steps != paper.steps:
+        yield f"steps {config.steps:,} (paper: {paper.steps:,})"
+    for name, own, papers in differences(to_mapping(config), to_mapping(paper)):
+        if name not in (*_NOT_THE_AGENT, "algorithm", "preset"):
+            yield f"{name} {own} (paper: {papers})"
 
 
 def published_texts(published: PublishedAggregate | None) -> tuple[str, str]:

@@ -234,9 +234,7 @@ def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, t
     def base(env: str) -> TrainConfig:
         return preset(early.preset_among(get_args(PresetName), DEFAULT_PRESET, env), env, early.agent_for(env))
 
-    chosen, configs = parse_for_environments(
-        arguments, prog, lambda settings: kind(settings=settings), base, early.env
-    )
+    chosen, configs = parse_for_environments(arguments, prog, lambda settings: kind(settings=settings), base, early.env)
     _require_one_agent(configs)
     require(chosen, ("workers", "seeds"), lambda value: value >= 1, "be at least 1")
     require(chosen, ("first_seed",), lambda value: value >= 0, "not be negative")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from a2ls._errors import BadInput, require
+from a2ls.agents import NoisyLinear
 from a2ls.training import TrainedAgent
 
 SHARPNESS_DISTANCE = 0.5
@@ -23,8 +24,10 @@ _ROUNDING = 1e-6
 # Which part of a landscape a seed is for.
 _FIRST_DIRECTION, _SECOND_DIRECTION, _TRANSITIONS, _NOISE = range(4)
 # The dimensions of a weight over which one filter extends.
-_FILTER_DIMS: dict[type[nn.Module], tuple[int, ...]] = {nn.Linear: (1,), nn.Conv2d: (1, 2, 3)}
+_FILTER_DIMS: dict[type[nn.Module], tuple[int, ...]] = {nn.Linear: (1,), NoisyLinear: (1,), nn.Conv2d: (1, 2, 3)}
 _FIXED = (nn.LayerNorm,)
+# Biases stay, as is usual, and so does how strong noise is: a landscape is without noise.
+_FIXED_NAMES = ("bias", "weight_sigma", "bias_sigma")
 
 Point = tuple[float, float]
 Direction = list[Tensor]
@@ -144,7 +147,7 @@ def filter_normalised_direction(network: nn.Module, generator: torch.Generator) 
                 drawn = torch.randn(weight.shape, generator=generator).to(weight.device)
                 sizes, lengths = (torch.linalg.vector_norm(each, dim=dims, keepdim=True) for each in (weight, drawn))
                 directions[parameter].copy_(drawn * (sizes / lengths))
-            elif name != "bias" and type(part) not in _FIXED:
+            elif name not in _FIXED_NAMES and type(part) not in _FIXED:
                 # A direction that silently leaves out a layer would be another landscape.
                 raise TypeError(f"it is not known what a filter of {name} in {type(part).__name__} is")
     return [directions[parameter] for parameter in network.parameters()]
