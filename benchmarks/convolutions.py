@@ -53,6 +53,8 @@ class Convolution:
     """Channels that go in."""
     outputs: int
     """Channels that come out."""
+    kernel: int
+    """Side of it."""
     stride: int
     side: int
     """Of what comes out."""
@@ -63,15 +65,43 @@ class Convolution:
 
         The gradient of the weights takes as many, and so does that of the images that go in.
         """
-        return 2 * self.side**2 * KERNEL**2 * self.inputs * self.outputs
+        return 2 * self.side**2 * self.kernel**2 * self.inputs * self.outputs
 
 
-def convolutions(sizes: PixelSizes) -> list[Convolution]:
-    """The convolutions of the encoder."""
-    side = (sizes.image_size - KERNEL) // FIRST_STRIDE + 1
-    first = Convolution(CHANNELS, sizes.filters, FIRST_STRIDE, side)
-    others = [Convolution(sizes.filters, sizes.filters, 1, side - i * (KERNEL - 1)) for i in range(1, LAYERS)]
-    return [first, *others]
+@dataclass(frozen=True)
+class Stack:
+    """Convolutions, one after the other, of a batch of square images."""
+
+    batch: int
+    image_size: int
+    """Side of the images that go in."""
+    layers: tuple[Convolution, ...]
+
+    @property
+    def forward_flops(self) -> int:
+        """Floating-point operations of a batch without gradients."""
+        return self.batch * sum(each.flops for each in self.layers)
+
+    @property
+    def both_flops(self) -> int:
+        """Floating-point operations of a batch forward and backward."""
+        return 2 * self.forward_flops + self.batch * sum(each.flops for each in self.layers[1:])
+
+
+def stack(image_size: int, batch: int, channels: int, layers: Iterable[tuple[int, int, int]]) -> Stack:
+    """Convolutions that have so many filters, this side of the kernel and this stride each."""
+    side, made = image_size, []
+    for filters, kernel, stride in layers:
+        side = (side - kernel) // stride + 1
+        made.append(Convolution(channels, filters, kernel, stride, side))
+        channels = filters
+    return Stack(batch, image_size, tuple(made))
+
+
+def encoder_stack(sizes: PixelSizes) -> Stack:
+    """The convolutions of the paper's encoder."""
+    layers = [(sizes.filters, KERNEL, FIRST_STRIDE), *[(sizes.filters, KERNEL, 1)] * (LAYERS - 1)]
+    return stack(sizes.image_size, sizes.batch, CHANNELS, layers)
 
 
 @dataclass(frozen=True)
@@ -85,9 +115,8 @@ class Passes:
 
     def flops(self, sizes: PixelSizes) -> int:
         """Floating-point operations of all the passes."""
-        forward = sizes.batch * sum(each.flops for each in convolutions(sizes))
-        inputs = sizes.batch * sum(each.flops for each in convolutions(sizes)[1:])
-        return self.forward * forward + self.both * (2 * forward + inputs)
+        convolutions = encoder_stack(sizes)
+        return self.forward * convolutions.forward_flops + self.both * convolutions.both_flops
 
 
 def pair_passes(loss: Loss | None = None) -> Passes:
@@ -166,26 +195,27 @@ LAYOUTS = {
 class Pass:
     """The convolutions of one batch of random images, the same ones in every layout."""
 
-    def __init__(self, sizes: PixelSizes, layout: Layout = CHANNELS_LAST) -> None:
+    def __init__(self, convolutions: Stack, layout: Layout = CHANNELS_LAST) -> None:
         generator = torch.Generator().manual_seed(0)
 
         def normal(*shape: int) -> Tensor:
             return torch.randn(shape, generator=generator)
 
-        layers = convolutions(sizes)
+        layers = convolutions.layers
         self._context = layout.context
         self._convolve = torch.compile(_convolve) if layout.compiled else _convolve
-        images = torch.rand(sizes.batch, CHANNELS, sizes.image_size, sizes.image_size, generator=generator)
+        batch, side = convolutions.batch, convolutions.image_size
+        images = torch.rand(batch, layers[0].inputs, side, side, generator=generator)
         self._images = layout.of_images(images)
-        weights = [normal(each.outputs, each.inputs, KERNEL, KERNEL) for each in layers]
-        scales = [(2 / (each.inputs * KERNEL**2)) ** 0.5 for each in layers]
+        weights = [normal(each.outputs, each.inputs, each.kernel, each.kernel) for each in layers]
+        scales = [(2 / (each.inputs * each.kernel**2)) ** 0.5 for each in layers]
         self._weights = [
             layout.of_weights(weight * scale).requires_grad_() for weight, scale in zip(weights, scales, strict=True)
         ]
         self._biases = [torch.zeros(each.outputs, requires_grad=True) for each in layers]
         self._strides = [each.stride for each in layers]
         last = layers[-1]
-        self._gradient = layout.of_images(normal(sizes.batch, last.outputs, last.side, last.side))
+        self._gradient = layout.of_images(normal(batch, last.outputs, last.side, last.side))
 
     def forward(self) -> Tensor:
         """What comes out, without gradients."""
@@ -207,7 +237,7 @@ def _convolve(x: Tensor, weights: list[Tensor], biases: list[Tensor], strides: l
 
 def prepare(sizes: PixelSizes, passes: Passes) -> Callable[[], None]:
     """A function that does all the passes, in the layout of our encoder."""
-    each = Pass(sizes)
+    each = Pass(encoder_stack(sizes))
 
     def run() -> None:
         for _ in range(passes.forward):

@@ -9,7 +9,7 @@ from typing import Any
 
 import convolutions
 from contestants import pixel_agent, pixel_replay, updates
-from convolutions import CONTIGUOUS, LAYOUTS, Layout, Pass, PixelSizes, deviation, pair_passes
+from convolutions import CONTIGUOUS, LAYOUTS, Layout, Pass, PixelSizes, deviation, encoder_stack, pair_passes
 from matrix_products import UPDATES_PER_PAIR
 from measuring import Contestant, Timing, time_in_turn
 from reporting import (
@@ -103,11 +103,11 @@ def measure_layouts(
     """Time one pass of the convolutions in the layouts of these names; without those that this machine cannot do."""
     contestants: list[Contestant] = []
     deviations: dict[Layout, float] = {}
-    reference = Pass(sizes, CONTIGUOUS).forward()
+    reference = Pass(encoder_stack(sizes), CONTIGUOUS).forward()
     for layout in (LAYOUTS[name] for name in layouts):
         with Console(stderr=True).status(f"{layout.name}: preparing"):
             try:
-                tried = Pass(sizes, layout)
+                tried = Pass(encoder_stack(sizes), layout)
                 tried.both()
                 deviations[layout] = deviation(tried.forward(), reference)
             except RuntimeError as error:

@@ -1,7 +1,17 @@
 import pytest
 import torch
 from contestants import pixel_agent, pixel_replay, updates
-from convolutions import CHANNELS_LAST, CONTIGUOUS, LAYOUTS, Pass, Passes, PixelSizes, deviation, pair_passes
+from convolutions import (
+    CHANNELS_LAST,
+    CONTIGUOUS,
+    LAYOUTS,
+    Pass,
+    Passes,
+    PixelSizes,
+    deviation,
+    encoder_stack,
+    pair_passes,
+)
 from matrix_products import UPDATES_PER_PAIR
 from measuring import Contestant
 from pixel_speed import count_gflop
@@ -9,6 +19,7 @@ from pixel_speed import count_gflop
 from a2ls.space import find_loss, named_loss
 
 SMALL = PixelSizes(hidden=16, batch=4, image_size=20, filters=5)
+CONVOLUTIONS = encoder_stack(SMALL)
 LOSSES = {
     "none": None,
     "a2-winner": named_loss("a2-winner"),
@@ -49,7 +60,7 @@ def test_the_derived_operations_are_those_of_the_real_convolutions(loss):
 
 
 def test_a_pass_does_the_derived_operations():
-    one = Pass(SMALL)
+    one = Pass(CONVOLUTIONS)
     assert count_gflop(Contestant("forward", one.forward)).total == pytest.approx(Passes(1, 0).flops(SMALL) / 1e9)
     assert count_gflop(Contestant("both", one.both)).total == pytest.approx(Passes(0, 1).flops(SMALL) / 1e9)
 
@@ -58,12 +69,12 @@ def test_a_pass_does_the_derived_operations():
 @pytest.mark.parametrize("name", ["channels-last", "opaque", "native"])
 def test_the_layouts_compute_the_same(name):
     before = torch.backends.mkldnn.enabled
-    ours, theirs = Pass(SMALL, LAYOUTS[name]), Pass(SMALL, CONTIGUOUS)
+    ours, theirs = Pass(CONVOLUTIONS, LAYOUTS[name]), Pass(CONVOLUTIONS, CONTIGUOUS)
     for pair in zip((ours.forward(), *ours.both()), (theirs.forward(), *theirs.both()), strict=True):
         assert deviation(*pair) < 1e-5
     assert torch.backends.mkldnn.enabled == before
 
 
 def test_bfloat16_does_not_compute_quite_the_same():
-    ours, theirs = Pass(SMALL, LAYOUTS["bfloat16"]).forward(), Pass(SMALL, CHANNELS_LAST).forward()
+    ours, theirs = Pass(CONVOLUTIONS, LAYOUTS["bfloat16"]).forward(), Pass(CONVOLUTIONS, CHANNELS_LAST).forward()
     assert 1e-4 < deviation(ours, theirs) < 0.1
