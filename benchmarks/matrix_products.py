@@ -211,7 +211,7 @@ def prepare(products: Mapping[Product, int]) -> Callable[[], None]:
     products differ by a factor of two there, wide ones hardly.
     """
     generator = torch.Generator().manual_seed(0)
-    calls = [(min(_layouts(product, generator), key=_quickest), count) for product, count in products.items()]
+    calls = [(min(_layouts(product, generator), key=quickest), count) for product, count in products.items()]
 
     def run() -> None:
         for call, count in calls:
@@ -236,6 +236,6 @@ def _by_columns(matrix: Tensor) -> Tensor:
     return matrix.mT.contiguous().mT
 
 
-def _quickest(call: Callable[[], object], repeats: int = 5) -> float:
+def quickest(call: Callable[[], object], repeats: int = 5) -> float:
     """The shortest of a few runs, in seconds; the first also warms up."""
     return min(timeit.repeat(call, number=1, repeat=repeats))

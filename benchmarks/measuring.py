@@ -47,6 +47,32 @@ class Timing:
         return cls(median, lower, upper, len(milliseconds))
 
 
+class Laps:
+    """The times of the parts of runs, taken from within them."""
+
+    def __init__(self) -> None:
+        self._runs: list[dict[str, float]] = []
+        self._last = 0.0
+
+    def begin(self) -> None:
+        """A run begins."""
+        self._runs.append({})
+        self._last = time.perf_counter()
+
+    def take(self, part: str) -> None:
+        """What has been done since the last time belongs to this part; one may come again in a run."""
+        now = time.perf_counter()
+        run = self._runs[-1]
+        run[part] = run.get(part, 0.0) + (now - self._last) * 1000
+        self._last = now
+
+    def timings(self) -> dict[str, Timing]:
+        """Of every part, without the first runs, which warm up; 0 in a run that had no such part."""
+        runs = self._runs[WARM_UPS:]
+        parts = dict.fromkeys(part for run in self._runs for part in run)
+        return {part: Timing.of([run.get(part, 0.0) for run in runs]) for part in parts}
+
+
 def time_in_turn(contestants: list[Contestant], *, rounds: int | None, seconds: float, title: str) -> dict[str, Timing]:
     """Time every contestant once a round, in a new order each round.
 
