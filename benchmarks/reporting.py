@@ -11,8 +11,14 @@ from measuring import Timing, cpu_name
 from rich import box
 from rich.table import Table
 
+
+def bound_of(name: str) -> str:
+    """The name of what bounds a contestant."""
+    return f"bound, {name}"
+
+
 PLAIN, WINNER = "SAC", "SAC + A2-winner"
-PLAIN_BOUND, WINNER_BOUND = f"bound, {PLAIN}", f"bound, {WINNER}"
+PLAIN_BOUND, WINNER_BOUND = bound_of(PLAIN), bound_of(WINNER)
 BOUNDS = {PLAIN: PLAIN_BOUND, WINNER: WINNER_BOUND}
 
 
@@ -49,17 +55,38 @@ Result = dict[str, Row]
 
 def share_of_bound(result: Result, name: str) -> float | None:
     """The bound's time over the contestant's; None where no bound has the contestant's multiplications."""
-    if name not in BOUNDS:
+    bound = result.get(bound_of(name))
+    return None if bound is None else bound.timing.median / result[name].timing.median
+
+
+def ratio_to_baseline(result: Result, name: str, baseline: str) -> float | None:
+    """A contestant's time over that of another one's code; None for a bound, and where that code is not there."""
+    if baseline not in result or name in map(bound_of, result):
         return None
-    return result[BOUNDS[name]].timing.median / result[name].timing.median
+    return result[name].timing.median / result[baseline].timing.median
 
 
 def empty_table(title: str, first: str, *others: str) -> Table:
     """A table with a column of names and columns of figures."""
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     drawn.add_column(first, no_wrap=True)
     for column in others:
         drawn.add_column(column, justify="right", no_wrap=True)
+    return drawn
+
+
+def update_table(title: str, result: Result, baseline: str) -> Table:
+    """The figures of updates beside those of Stable-Baselines3."""
+    drawn = empty_table(title, "contestant", "median ms", "quartiles", "GFLOP/s", "of bound", "/ SB3")
+    for name, row in result.items():
+        ratio = ratio_to_baseline(result, name, baseline)
+        drawn.add_row(
+            name,
+            *median_and_quartiles(row.timing),
+            f"{row.gflop_per_second:.1f}",
+            percentage(share_of_bound(result, name)),
+            "" if ratio is None else f"{ratio:.2f}",
+        )
     return drawn
 
 
@@ -95,11 +122,13 @@ def goal_lines(size: str, result: Result, goal: Goal) -> list[str]:
     ]
     share = share_of_bound(result, WINNER)
     if goal.share is not None and share is not None:
-        lines.append(
-            f"{WINNER} at {size}: {share:.1%} of the bound, goal {goal.share:.0%} "
-            f"({_verdict(reached=share >= goal.share)})."
-        )
+        lines.append(share_line(f"{WINNER} at {size}", share, "of the bound", goal.share))
     return lines
+
+
+def share_line(who: str, share: float, what: str, goal: float) -> str:
+    """Whether a share is as large as it should be."""
+    return f"{who}: {share:.1%} {what}, goal {goal:.0%} ({_verdict(reached=share >= goal)})."
 
 
 def _verdict(*, reached: bool) -> str:
@@ -130,3 +159,8 @@ def row_json(result: Result, name: str) -> dict[str, Any]:
         "gflop_per_second": row.gflop_per_second,
         "share_of_bound": share_of_bound(result, name),
     }
+
+
+def compared_json(result: Result, name: str, baseline: str) -> dict[str, Any]:
+    """That, and how much time it takes beside Stable-Baselines3."""
+    return {**row_json(result, name), "ratio_to_stable_baselines3": ratio_to_baseline(result, name, baseline)}

@@ -12,8 +12,14 @@ Times, in one run and in turn, for the sizes of Cheetah-Run (17 observations, 6 
 With --pixels the first two are those of the paper's search on images, cropping included, and the bound is only the
 convolutions that such an update cannot do without. A second table has these in every layout that PyTorch offers.
 
-All times are per update, each the mean of two consecutive ones: ours step the actor in every second. Contestants take
-turns many times, so that a slow phase of the machine hits all alike; the table has medians and quartiles.
+With --atari they are updates of Rainbow in Pong, without a loss, with A2-winner and with CURL's, beside
+Stable-Baselines3's DQN; the bound is the convolutions and matrix products that such an update cannot do without. More
+tables have the parts of an update, its operators as PyTorch's profiler sees them, the rest of an agent step, and the
+hours of a whole training. With --discrete they are updates of Rainbow on CartPole's vectors, recorded and by PyTorch.
+
+All times are per update, those of SAC each the mean of two consecutive ones: ours step the actor in every second.
+Contestants take turns many times, so that a slow phase of the machine hits all alike; the table has medians and
+quartiles.
 """
 
 from __future__ import annotations
@@ -22,10 +28,12 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import atari_speed
+import discrete_speed
 import pixel_speed
 import torch
 from contestants import RandomData, our_sac, stable_baselines_sac
@@ -41,14 +49,12 @@ from reporting import (
     Goal,
     Result,
     Row,
+    compared_json,
     derivation_line,
-    empty_table,
     goal_lines,
     machine_json,
-    median_and_quartiles,
-    percentage,
     row_json,
-    share_of_bound,
+    update_table,
 )
 from rich.console import Console
 from rich.table import Table
@@ -74,13 +80,13 @@ examples:
   python benchmarks/update_speed.py --pixels                  the preset `paper-image-search` with two threads
   python benchmarks/update_speed.py --pixels --sizes 256x64 --image-size 48 --filters 16 --threads 1
                                                               the sizes of the preset `fast-image`
+  python benchmarks/update_speed.py --atari                   the preset `atari-100k`, about a minute
+  python benchmarks/update_speed.py --atari --sizes 128x32    the sizes of the preset `fast-atari`
+  python benchmarks/update_speed.py --discrete                the preset `fast-discrete`
 """
 
-VECTOR_SIZES = ("256x128", "1024x512")
-PIXEL_SIZES = ("1024x128",)
-VECTOR_THREADS, PIXEL_THREADS = 1, 2
-SMALLEST_IMAGE = 15
-"""For four convolutions."""
+SMALLEST_IMAGE, SMALLEST_SCREEN = 15, 25
+"""For the four convolutions of the paper's encoder, and for the two of Rainbow's."""
 
 _CORE = "an AMD EPYC core at 84 GFLOP/s"
 GOALS = {
@@ -122,29 +128,10 @@ def _agents(sizes: Sizes, *, torch_compile: bool) -> list[Contestant]:
     return agents
 
 
-def ratio_to_baseline(result: Result, name: str) -> float | None:
-    """The contestant's time over that of Stable-Baselines3."""
-    if BASELINE not in result or name in BOUNDS.values():
-        return None
-    return result[name].timing.median / result[BASELINE].timing.median
-
-
 def table(sizes: Sizes, result: Result) -> Table:
     """The figures of one size."""
     title = f"One update, hidden {sizes.hidden}, batch {sizes.batch}"
-    drawn = empty_table(title, "contestant", "median ms", "quartiles", "GFLOP/s", "of bound", "/ SB3")
-    for name, row in result.items():
-        if name == SQUARE:
-            continue
-        ratio = ratio_to_baseline(result, name)
-        drawn.add_row(
-            name,
-            *median_and_quartiles(row.timing),
-            f"{row.gflop_per_second:.1f}",
-            percentage(share_of_bound(result, name)),
-            "" if ratio is None else f"{ratio:.2f}",
-        )
-    return drawn
+    return update_table(title, {name: row for name, row in result.items() if name != SQUARE}, BASELINE)
 
 
 def check_lines(result: Result) -> list[str]:
@@ -166,13 +153,8 @@ def as_json(results: dict[Sizes, Result], threads: int) -> dict[str, Any]:
         "sizes": [
             {
                 **asdict(sizes),
-                "contestants": {
-                    name: {
-                        **row_json(result, name),
-                        "ratio_to_stable_baselines3": None if name == SQUARE else ratio_to_baseline(result, name),
-                    }
-                    for name in result
-                },
+                "contestants": {name: compared_json(result, name, BASELINE) for name in result}
+                | {SQUARE: {**row_json(result, SQUARE), "ratio_to_stable_baselines3": None}},
             }
             for sizes, result in results.items()
         ],
@@ -206,8 +188,9 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         type=parse_sizes,
         metavar="HIDDENxBATCH",
-        help=f"hidden units and batch size (default: {' '.join(VECTOR_SIZES)}, those of the presets fast and "
-        f"paper-vector; with --pixels {' '.join(PIXEL_SIZES)}, that of paper-image-search)",
+        help="hidden units and batch size (default: 256x128 1024x512, those of the presets fast and paper-vector; with "
+        "--pixels 1024x128, that of paper-image-search; with --atari 256x32 and with --discrete 128x64, those of "
+        "atari-100k and fast-discrete)",
     )
     made.add_argument("--rounds", type=_at_least(2), metavar="N", help="turns of each contestant (default: by seconds)")
     made.add_argument(
@@ -221,12 +204,18 @@ def parser() -> argparse.ArgumentParser:
         "--threads",
         type=_at_least(1),
         metavar="N",
-        help=f"threads of PyTorch (default: {VECTOR_THREADS}; with --pixels {PIXEL_THREADS})",
+        help="threads of PyTorch (default: 1; with --pixels 2)",
     )
     made.add_argument("--torch-compile", action="store_true", help="also time an update compiled by torch.compile")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    kinds = made.add_mutually_exclusive_group()
+    kinds.add_argument("--pixels", dest="kind", action="store_const", const="pixels", help="updates on images")
+    kinds.add_argument("--atari", dest="kind", action="store_const", const="atari", help="updates in an Atari game")
+    kinds.add_argument(
+        "--discrete", dest="kind", action="store_const", const="discrete", help="updates with discrete actions"
+    )
+    made.set_defaults(kind="vectors")
     pixels = made.add_argument_group("images")
-    pixels.add_argument("--pixels", action="store_true", help="updates on images in place of vectors")
     pixels.add_argument(
         "--image-size",
         type=_at_least(SMALLEST_IMAGE),
@@ -281,16 +270,58 @@ def run_pixels(sizes: list[Sizes], threads: int, arguments: argparse.Namespace, 
     )
 
 
+def run_atari(sizes: list[Sizes], threads: int, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Measure and print; returns all figures."""
+    return atari_speed.run(
+        [atari_speed.atari_sizes(each.hidden, each.batch, arguments.image_size) for each in sizes],
+        threads=threads,
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        console=console,
+    )
+
+
+def run_discrete(sizes: list[Sizes], threads: int, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+    """Measure and print; returns all figures."""
+    return discrete_speed.run(
+        [discrete_speed.vector_sizes(each.hidden, each.batch) for each in sizes],
+        threads=threads,
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        console=console,
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of updates."""
+
+    run: Callable[[list[Sizes], int, argparse.Namespace, Console], dict[str, Any]]
+    sizes: tuple[Sizes, ...]
+    """If none are asked for."""
+    threads: int = 1
+    """If no number is asked for."""
+
+
+KINDS = {
+    "vectors": Kind(run_vectors, (Sizes(256, 128), Sizes(1024, 512))),
+    "pixels": Kind(run_pixels, (Sizes(1024, 128),), threads=2),
+    "atari": Kind(run_atari, (Sizes(256, 32),)),
+    "discrete": Kind(run_discrete, (Sizes(128, 64),)),
+}
+
+
 def main() -> None:
     """Measure, print, and write the figures where asked for."""
     arguments = parser().parse_args()
-    pixels = arguments.pixels
-    threads = arguments.threads or (PIXEL_THREADS if pixels else VECTOR_THREADS)
-    sizes = arguments.sizes or [parse_sizes(text) for text in (PIXEL_SIZES if pixels else VECTOR_SIZES)]
+    if arguments.kind == "atari" and arguments.image_size < SMALLEST_SCREEN:
+        parser().error(f"--image-size is {arguments.image_size}, but must be from {SMALLEST_SCREEN} with --atari")
+    kind = KINDS[arguments.kind]
+    threads = arguments.threads or kind.threads
     prepare_process(threads)
     console = Console()
     console.print(f"{cpu_name()}, {threads} thread(s), torch {torch.__version__}", highlight=False)
-    figures = (run_pixels if pixels else run_vectors)(sizes, threads, arguments, console)
+    figures = kind.run(arguments.sizes or list(kind.sizes), threads, arguments, console)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
         console.print(f"All figures: {arguments.json}", highlight=False)
