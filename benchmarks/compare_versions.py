@@ -2,6 +2,7 @@
 
     python benchmarks/compare_versions.py ../before . --rounds 5                   an update on vectors, both sizes
     python benchmarks/compare_versions.py ../before . --rounds 3 -- --pixels --layouts
+    python benchmarks/compare_versions.py ../before . --rounds 3 -- --atari --seconds 15
     python benchmarks/compare_versions.py ../before . --rounds 3 --whole           a whole training of the preset `fast`
 
 Every round runs `benchmarks/update_speed.py` (or `run_cost.py`'s training) of each checkout in a process of its own, so
@@ -27,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 Figures = dict[str, float]
-CONTESTANTS = ("SAC", "SAC + A2-winner")
+CONTESTANTS = ("SAC", "SAC + A2-winner", "Rainbow", "Rainbow + A2-winner")
 TRAINING = ("train", "--env", "cheetah-run", "--loss", "a2-winner", "--preset", "fast", "--seed", "0")
 WHOLE = f"s, a2ls {' '.join(TRAINING)}"
 QUICK = ("--seconds", "15")
@@ -45,6 +46,7 @@ def updates(checkout: Path, arguments: Sequence[str]) -> Figures:
         f"ms, {each['hidden']}/{each['batch']} {name}": each["contestants"][name]["median_ms"]
         for each in sizes
         for name in CONTESTANTS
+        if name in each["contestants"]
     }
 
 
