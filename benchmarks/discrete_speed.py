@@ -9,7 +9,7 @@ from typing import Any
 
 from measuring import Contestant, count_flops, time_in_turn
 from rainbow_contestants import Learner, Play, filled_replay, rainbow_settings, stable_baselines_dqn
-from rainbow_work import RainbowSizes, update_work
+from rainbow_work import RainbowSizes, noise_line, update_work
 from reporting import Result, Row, bound_of, compared_json, derivation_line, machine_json, update_table
 from rich.console import Console
 
@@ -77,9 +77,13 @@ def _title(sizes: RainbowSizes) -> str:
     return f"hidden {sizes.hidden}, batch {sizes.batch}, {sizes.observation[0]} numbers"
 
 
-def lines(result: Result) -> list[str]:
+def lines(sizes: RainbowSizes, result: Result) -> list[str]:
     """The derived products beside PyTorch's count of the real update, and what recording brings."""
-    said = [derivation_line("Products", name, result[bound_of(name)].gflop, result[name].gflop) for name in LOSSES]
+    said = []
+    for name, loss in LOSSES.items():
+        derived = update_work(sizes, loss, noise=True).flops / 1e9
+        said.append(derivation_line("Products", name, derived, result[name].gflop))
+    said.append(noise_line(sizes))
     for name in LOSSES:
         ratio = result[name].timing.median / result[by_pytorch(name)].timing.median
         said.append(f"{name}, recorded: {ratio:.2f} of the time by PyTorch.")
@@ -95,7 +99,7 @@ def run(
         result = measure(sizes, rounds=rounds, seconds=seconds)
         console.print()
         console.print(update_table(f"One update with discrete actions, {_title(sizes)}", result, BASELINE))
-        for line in lines(result):
+        for line in lines(sizes, result):
             console.print(line, highlight=False)
         contestants = {name: compared_json(result, name, BASELINE) for name in result}
         figures.append({**asdict(sizes), "contestants": contestants})

@@ -206,7 +206,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="threads of PyTorch (default: 1; with --pixels 2)",
     )
-    made.add_argument("--torch-compile", action="store_true", help="also time an update compiled by torch.compile")
+    made.add_argument("--torch-compile", action="store_true", help="on vectors, also one compiled by torch.compile")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     kinds = made.add_mutually_exclusive_group()
     kinds.add_argument("--pixels", dest="kind", action="store_const", const="pixels", help="updates on images")
@@ -228,7 +228,7 @@ def parser() -> argparse.ArgumentParser:
         type=_at_least(1),
         default=PixelSizes.filters,
         metavar="N",
-        help=f"filters of each convolution (default: {PixelSizes.filters})",
+        help=f"filters of each convolution, with --pixels (default: {PixelSizes.filters})",
     )
     pixels.add_argument(
         "--layouts",
@@ -236,7 +236,7 @@ def parser() -> argparse.ArgumentParser:
         choices=LAYOUTS,
         default=list(LAYOUTS),
         metavar="NAME",
-        help=f"what the second table has (default: {' '.join(LAYOUTS)}); none for no second table",
+        help=f"what the second table has, with --pixels (default: {' '.join(LAYOUTS)}); none for no second table",
     )
     return made
 
