@@ -61,8 +61,8 @@ GOAL_THREADS = 1
 
 BASELINE_NOTE = (
     "Stable-Baselines3's DQN has the same convolutions, a hidden layer of as many units, and the same batch. It has no "
-    "distributions of returns, no noise on the weights, no streams, no double choice of actions and no priorities, its "
-    "returns are of one step, and its target network is not copied in what is timed."
+    "auxiliary loss, no distributions of returns, no noise on the weights, no streams, no double choice of actions and "
+    "no priorities, its returns are of one step, and its target network is not copied in what is timed."
 )
 HOURS_NOTE = (
     f"An evaluation is taken to have games of {GAME:,} agent steps. What is written to disk, and the start of the "
