@@ -23,7 +23,7 @@ from rainbow_contestants import (
     rainbow_settings,
     stable_baselines_dqn,
 )
-from rainbow_work import RainbowSizes, Work, noise_line, update_work
+from rainbow_work import RainbowSizes, Work, update_work
 from reporting import (
     Result,
     Row,
@@ -253,9 +253,8 @@ def lines(sizes: RainbowSizes, found: Found, threads: int) -> list[str]:
     rows = found.rows
     said = []
     for name in found.parts:
-        derived = update_work(sizes, _methods()[name][1], noise=True).flops / 1e9
+        derived = update_work(sizes, _methods()[name][1]).flops / 1e9
         said.append(derivation_line("Convolutions and products", name, derived, rows[name].gflop))
-    said.append(noise_line(sizes))
     for name, obstacle in found.obstacles.items():
         said.append(f"{name} cannot be recorded: {obstacle}.")
     for name, recorded in RECORDED.items():

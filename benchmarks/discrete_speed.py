@@ -9,7 +9,7 @@ from typing import Any
 
 from measuring import Contestant, count_flops, time_in_turn
 from rainbow_contestants import Learner, Play, filled_replay, rainbow_settings, stable_baselines_dqn
-from rainbow_work import RainbowSizes, noise_line, update_work
+from rainbow_work import RainbowSizes, update_work
 from reporting import Result, Row, bound_of, compared_json, derivation_line, machine_json, update_table
 from rich.console import Console
 
@@ -81,9 +81,8 @@ def lines(sizes: RainbowSizes, result: Result) -> list[str]:
     """The derived products beside PyTorch's count of the real update, and what recording brings."""
     said = []
     for name, loss in LOSSES.items():
-        derived = update_work(sizes, loss, noise=True).flops / 1e9
+        derived = update_work(sizes, loss).flops / 1e9
         said.append(derivation_line("Products", name, derived, result[name].gflop))
-    said.append(noise_line(sizes))
     for name in LOSSES:
         ratio = result[name].timing.median / result[by_pytorch(name)].timing.median
         said.append(f"{name}, recorded: {ratio:.2f} of the time by PyTorch.")

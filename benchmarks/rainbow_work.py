@@ -122,30 +122,22 @@ def _layouts(convolutions: Stack) -> list[Pass]:
     return [Pass(convolutions, layout) for layout in (CONTIGUOUS, CHANNELS_LAST)]
 
 
-def update_work(sizes: RainbowSizes, loss: Loss | None = None, *, noise: bool = False) -> Work:
+def update_work(sizes: RainbowSizes, loss: Loss | None = None) -> Work:
     """What one update cannot do without.
 
     Args:
         sizes: Of its networks and its batch.
         loss: The auxiliary loss, on a batch of the same size, or None for the plain agent.
-        noise: Whether noisy layers have a second product, for their noise, which they can do without.
     """
     work = Work()
-    each = 2 if noise else 1
     for _ in range(NETWORKS):
         _encode(work, sizes)
-        work.products.update(each * _values_forward(sizes))
+        work.products.update(_values_forward(sizes))
     _encode(work, sizes, trains=True)
-    work.products.update(each * [*_values_forward(sizes), *_values_backward(sizes)])
+    work.products.update([*_values_forward(sizes), *_values_backward(sizes)])
     if loss is not None:
         _add_auxiliary(work, sizes, loss.canonical())
     return work
-
-
-def noise_line(sizes: RainbowSizes) -> str:
-    """What is in the real update, but not in its bound."""
-    left_out = update_work(sizes, noise=True).flops - update_work(sizes).flops
-    return f"Of these the bounds leave out the second products of noisy layers: {left_out / 1e9:.4f} GFLOP an update."
 
 
 def _encode(work: Work, sizes: RainbowSizes, batches: int = 1, *, trains: bool = False) -> None:

@@ -47,14 +47,11 @@ def learner(sizes, name="none", **options):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("sizes", [IMAGES, VECTORS], ids=["images", "vectors"])
 def test_what_is_derived_are_just_the_convolutions_and_products_of_the_real_update(sizes, name):
-    derived = update_work(sizes, LOSSES[name], noise=True)
+    derived = update_work(sizes, LOSSES[name])
     counted = count_gflop(Contestant("real", learner(sizes, name).update))
     assert derived.convolution_flops / 1e9 == pytest.approx(counted.convolutions, rel=1e-9)
     # The real update also projects distributions, and computes a few gradients that nothing needs.
     assert 0.93 * counted.total < derived.flops / 1e9 <= counted.total
-    bound = update_work(sizes, LOSSES[name])
-    assert bound.convolution_flops == derived.convolution_flops
-    assert bound.flops < derived.flops
 
 
 @pytest.mark.parametrize("sizes", [IMAGES, VECTORS], ids=["images", "vectors"])

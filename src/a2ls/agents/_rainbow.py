@@ -43,13 +43,12 @@ class NoisyLinear(nn.Module):
 
     def forward(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
         """(B, inputs) to (B, outputs), with new noise for all of the batch; without any if there is no generator."""
-        y = F.linear(x, self.weight, self.bias)
         if generator is None:
-            return y
+            return F.linear(x, self.weight, self.bias)
         outputs, inputs = self.weight.shape
         noise_in, noise_out = _signed_root(inputs, x, generator), _signed_root(outputs, x, generator)
-        # The noise of weight (i, j) is the product of those of output i and input j, so it need not be written out.
-        return y + noise_out * F.linear(x * noise_in, self.weight_sigma, self.bias_sigma)
+        weight = torch.addcmul(self.weight, self.weight_sigma, torch.outer(noise_out, noise_in))
+        return F.linear(x, weight, torch.addcmul(self.bias, self.bias_sigma, noise_out))
 
 
 def _signed_root(size: int, like: Tensor, generator: torch.Generator) -> Tensor:
@@ -256,9 +255,14 @@ def projected(probabilities: Tensor, returns: Tensor, support: Tensor) -> Tensor
         returns: Their returns (B, atoms); those outside the support count as its ends.
         support: (atoms,), in ascending order.
     """
-    spacing = support[1] - support[0]
-    distances = (returns.clamp(support[0], support[-1]).unsqueeze(1) - support.unsqueeze(1)).abs() / spacing
-    return ((1 - distances).clamp(min=0) @ probabilities.unsqueeze(-1)).squeeze(-1)
+    last = len(support) - 1
+    places = ((returns - support[0]) / (support[1] - support[0])).clamp(0, last)
+    below = places.floor()
+    to_upper = probabilities * (places - below)
+    lower = below.nan_to_num().long()  # What is not a number has no place, and shows in the probabilities.
+    upper = (lower + 1).clamp(max=last)
+    distribution = torch.zeros_like(probabilities).scatter_add_(1, lower, probabilities - to_upper)
+    return distribution.scatter_add_(1, upper, to_upper)
 
 
 def _chosen(values: Tensor, actions: Tensor) -> Tensor:

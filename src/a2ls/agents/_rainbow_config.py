@@ -168,11 +168,12 @@ def rainbow_preset(preset: str, task: str | None) -> RainbowConfig:
     weight = 0.01 if task in _LITTLE_AUXILIARY else 1.0
     if preset == "atari-100k":
         return RainbowConfig(encoder="atari", augmentation="shift", auxiliary_weight=weight)
-    small = RainbowConfig(hidden=128, lr=1e-3, n_step=3, target_every=200, encoder_tau=0.05)
     if "image" in preset or "atari" in preset:
-        return replace(small, encoder="atari", augmentation="shift", auxiliary_weight=weight)
+        quick = RainbowConfig(lr=3e-4, n_step=10, target_every=500, encoder_tau=0.01)
+        return replace(quick, encoder="atari", augmentation="shift", auxiliary_weight=weight)
+    small = RainbowConfig(hidden=128, lr=2e-3, adam_eps=1e-8, n_step=5, target_every=200, encoder_tau=0.05)
     # Rewards are not clipped, and a hundred of one each, the most that gamma lets count, are within these values.
-    return replace(small, value_min=-100.0, value_max=100.0, atoms=101)
+    return replace(small, value_min=-100.0, value_max=100.0)
 
 
 def _curl(settings: RainbowConfig, frame_size: int) -> tuple[RainbowConfig, int]:

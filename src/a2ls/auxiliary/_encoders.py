@@ -85,7 +85,9 @@ class ConvBody(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Flat features (B, output_dim) of images (B, channels, height, width) with values from 0 to 255."""
-        x = images.to(self.layers[0].weight.dtype, memory_format=torch.channels_last)
+        # Bytes are put in this order before they become floats, which are four times as large.
+        x = images if images.is_floating_point() else torch.stack(images.unbind(1), dim=-1).permute(0, 3, 1, 2)
+        x = x.to(self.layers[0].weight.dtype, memory_format=torch.channels_last)
         for i, layer in enumerate(self.layers):
             # Scaling the few weights instead of the many pixels.
             weight = layer.weight / _BRIGHTEST if i == 0 else layer.weight
