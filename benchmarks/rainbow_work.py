@@ -2,10 +2,8 @@
 
 They are derived from the sizes of the networks and the masks of the loss, not taken from a profiler, so that the two
 can check each other. Three batches go through the network of the values: the next observations without gradients, once
-through the network itself and once through the target network, and the observations, forward and backward. A noisy
-layer needs one product, that of its weights with their noise. A second one, of the strengths of the noise, saves to
-write those weights out; it is left out of the bound. So are products with a single column, since a sum computes them
-faster: the means of the distributions, and C51's projection.
+through the network itself and once through the target network, and the observations, forward and backward. Products
+with a single column are left out, since a sum computes them faster: the means of the distributions.
 """
 
 from __future__ import annotations

@@ -79,6 +79,11 @@ def test_a_game_is_trained_filmed_and_read_back(tmp_path):
     assert (len(trained.replay_buffer), trained.step) == (200, 800)
 
 
+def test_another_environment_with_discrete_actions(tmp_path):
+    assert main(["train", "--env", "LunarLander-v3", *SHORT, *SMALL, "--loss", "a2-winner", "--out", "run"]) == 0
+    assert RunFolder.open(tmp_path / "run").read_result().updates == 250
+
+
 def test_a_benchmark_and_a_landscape(tmp_path):
     names = ["rainbow", "curl", "spr", "s0 a0 -> s1"]
     assert main(["benchmark", *CARTPOLE, "--method", *names, "--seeds", "1", "--out", "all"]) == 0
