@@ -9,7 +9,7 @@ from a2ls.analysis import published_for, published_over_games, published_score
 from a2ls.analysis._published import _table, published_name
 from a2ls.envs import ATARI_GAMES, PAPER_TASKS, EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import baseline_names, in_environment, preset
+from a2ls.training import baseline_names, in_environment, preset, with_settings
 
 VECTOR = replace(preset("paper-vector", "cheetah-run"), steps=100_000)
 IMAGE = preset("paper-image", "walker-walk")
@@ -134,17 +134,17 @@ def test_over_games_there_are_a_mean_and_a_median_of_each_method():
 
 def test_over_games_it_is_said_in_what_a_setting_is_another_one():
     def differences(games, **changes):
-        return published_over_games({game: replace(preset("fast", game), **changes) for game in games}).differences
+        configs = {game: with_settings(preset("atari-100k", game), changes) for game in games}
+        return published_over_games(configs).differences
 
-    assert differences(ATARI_GAMES, steps=400_000) == ("agent sac (paper: rainbow)",)
-    assert differences(["pong"], environment=EnvironmentConfig("pong", action_repeat=1)) == (
-        "1 game (paper: 26)",
-        "agent sac (paper: rainbow)",
-        "steps 40,000 (paper: 400,000)",
+    assert differences(ATARI_GAMES) == ()
+    assert differences(ATARI_GAMES, device="cuda", evaluations=10) == ()
+    assert differences(["pong", "qbert"], action_repeat=1, n_step=10) == (
+        "2 games (paper: 26)",
         "action_repeat 1 (paper: 4)",
+        "n_step 10 (paper: 20)",
     )
-    mixed = {"pong": preset("fast", "pong"), "qbert": replace(preset("fast", "qbert"), steps=8_000)}
-    assert published_over_games(mixed).differences[-2:] == (
-        "steps 8,000 (paper: 400,000)",
-        "steps 40,000 (paper: 400,000)",
-    )
+    mixed = {"pong": preset("atari-100k", "pong"), "qbert": replace(preset("atari-100k", "qbert"), steps=8_000)}
+    assert published_over_games(mixed).differences[1:] == ("steps 8,000 (paper: 400,000)",)
+    other = preset("fast-atari", "pong", "sac")
+    assert published_over_games({"pong": other}).differences[1] == "agent sac (paper: rainbow)"
