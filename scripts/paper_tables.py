@@ -147,8 +147,43 @@ def _read(config: TrainConfig, setting: str) -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, float):
         plain = f"{value:g}"
-        return f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else plain
+        return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-") if 0 < value < 0.01 else plain
     return f"{value // 1000}k" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+# Rainbow
+
+RAINBOW_PRESETS = {"atari-100k": "alien", "fast-atari": "alien", "fast-discrete": "CartPole-v1"}
+"""The presets of Rainbow, and an environment for each: a game that CURL makes no exception for."""
+_OF_IMAGES = ("frame_size", "frames")
+_SHOWN = (
+    *("steps", "environment.action_repeat", "environment.frame_size", "environment.frames", "learning_starts"),
+    *(
+        "buffer_size",
+        "batch_size",
+        "agent.encoder",
+        "agent.hidden",
+        "agent.atoms",
+        "agent.value_min",
+        "agent.value_max",
+    ),
+    *("agent.noisy_sigma", "agent.n_step", "agent.gamma", "agent.priority_exponent", "agent.priority_beta", "agent.lr"),
+    *("agent.adam_eps", "agent.max_gradient_norm", "agent.target_every", "agent.encoder_tau", "agent.auxiliary_weight"),
+    *("agent.augmentation", "agent.predictor_hidden", "agent.evaluation_epsilon", "evaluations", "evaluation_episodes"),
+)
+
+
+def rainbow_settings() -> str:
+    """The settings of the presets of Rainbow, as Markdown."""
+    rows = []
+    for setting in _SHOWN:
+        name = setting.rpartition(".")[2]
+        cells = [f"`{name}`"]
+        for each, env in RAINBOW_PRESETS.items():
+            config = preset(each, env)  # type: ignore[arg-type]
+            cells.append("" if name in _OF_IMAGES and not config.environment.pixels else _text(_read(config, setting)))
+        rows.append(cells)
+    return markdown_table(["setting", *(f"`{name}`" for name in RAINBOW_PRESETS)], rows, left=1)
 
 
 # What experiments cost
@@ -240,7 +275,7 @@ def _round(hours: float) -> int:
     return int(round(hours, -digits))
 
 
-TABLES = {"hyper-parameters": hyper_parameters, "costs": costs}
+TABLES = {"hyper-parameters": hyper_parameters, "rainbow": rainbow_settings, "costs": costs}
 
 
 def main() -> None:
