@@ -5,8 +5,9 @@ import pytest
 from optuna.trial import TrialState
 
 from a2ls import BadInput
+from a2ls._errors import Failure
 from a2ls.engine import Evaluated, LocalEngine
-from a2ls.search import Budget, SearchConfig, SearchFolder, search, search_command, search_preset
+from a2ls.search import Budget, Search, SearchConfig, SearchFolder, search, search_command, search_preset
 from a2ls.space import OPERATORS, Loss
 from a2ls.training import loss_text, train
 from helpers.engines import InstantEngine, made_up_score
@@ -210,6 +211,28 @@ def test_other_samplers_search_the_same_space(sampler, new_search):
     assert len(candidates) == 12
     assert [c.stage for c in candidates] == [1] * 4 + [2] * 4 + [3] * 4
     assert all(c.loss.is_valid() for c in candidates)
+
+
+class NoStates(optuna.samplers.RandomSampler):
+    """Proposes losses without a state, which are never valid; after some others, if it is told so."""
+
+    def __init__(self, valid_first):
+        super().__init__(seed=0)
+        self.valid_first = valid_first
+
+    def sample_independent(self, study, trial, param_name, param_distribution):
+        if trial.number >= self.valid_first and param_name.startswith("loss_source_s"):
+            return 0
+        return super().sample_independent(study, trial, param_name, param_distribution)
+
+
+@pytest.mark.parametrize("valid_first", [0, 3])
+def test_a_sampler_that_proposes_nothing_valid_ends_the_search_and_what_it_had_stays(valid_first, tiny_search):
+    config = replace(tiny_search, population_size=4, stages=2, baselines=())
+    found = Search(config, optuna.storages.InMemoryStorage(), sampler=NoStates(valid_first))
+    with pytest.raises(Failure, match="the sampler proposed 1000 losses in a row that are not valid, the last: "):
+        found.run(InstantEngine(1))
+    assert [candidate.state for candidate in found.candidates()].count("finished") == valid_first
 
 
 def ends_with_a_state(loss):

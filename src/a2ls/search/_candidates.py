@@ -7,6 +7,7 @@ from collections.abc import Callable
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from a2ls._errors import Failure
 from a2ls.engine import Job
 from a2ls.search._config import Budget, SearchConfig
 from a2ls.search._population import Proposal
@@ -27,6 +28,8 @@ from a2ls.training import CurvePoint, TrainJob
 
 # What Optuna's own samplers propose has no other history.
 _OTHER_ORIGIN = "sampler"
+MOST_REJECTED = 1000
+"""Losses in a row that are not valid, after which a search ends: of random ones most are."""
 
 
 class CandidateSource:
@@ -64,6 +67,7 @@ class CandidateSource:
         trials = study.get_trials(deepcopy=False)
         self._asked = sum(_counts(trial) for trial in trials)
         self._ended = self._asked - len(running)
+        self._rejected = 0  # In a row.
         self._stopped: set[int] = set()
         self._waiting_for: dict[int, int] = {}
         for trial in trials:
@@ -110,7 +114,12 @@ class CandidateSource:
             # Optuna's samplers do not know which losses are valid: such a trial fails at once and does not count.
             self._writer.reject(trial, [f"{loss} is not valid: {reason}" for reason in loss.problems()])
             self._asked -= 1
+            self._rejected += 1
+            if self._rejected >= MOST_REJECTED:
+                words = f"the sampler proposed {MOST_REJECTED} losses in a row that are not valid"
+                raise Failure(f"{words}, the last: {loss}")
             return None
+        self._rejected = 0
         proposal, index = Proposal.of(self._frozen(trial), space.max_horizon), trial.number
         if proposal is None:
             # Optuna's samplers have invalid trials in between, so there the count and not the number decides.
