@@ -119,7 +119,7 @@ def _atari_100k(env: str) -> Settings:
 
 
 def _fast_atari(env: str) -> Settings:
-    """As `atari-100k`, but a tenth as long."""
+    """A tenth as long as `atari-100k`: some minutes on one core, in which Road Runner is played far above chance."""
     shorter = {"steps": 10_000 * _ATARI_REPEAT, "evaluation_episodes": 5, "learning_starts": 500}
     return _atari_100k(env) | shorter
 
