@@ -9,7 +9,7 @@ import pytest
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
 from a2ls.search import SearchFolder, search_command
-from a2ls.training import RunFolder, TrainConfig, preset, read_trained_agent
+from a2ls.training import RunFolder, preset, read_trained_agent
 
 SHORT = ["--steps", "400", "--learning-starts", "150", "--evaluations", "2", "--evaluation-episodes", "1"]
 SMALL = ["--hidden", "8", "--atoms", "11", "--batch-size", "8", "--no-compiled"]
@@ -104,20 +104,3 @@ def test_a_search_from_its_start_to_a_verdict(tmp_path):
     assert main(["report", "found"]) == 0
     assert main(["validate", "found", "--top", "1", "--seeds", "1"]) == 0
     assert json.loads((tmp_path / "found/winner.json").read_text())["normalised"]["baseline"] == "rainbow"
-
-
-def test_recorded_updates_are_those_of_pytorch():
-    """Up to rounding, with noise, priorities and returns of several steps."""
-    from a2ls.space import named_loss
-    from a2ls.training import Training, with_settings
-
-    wishes = {"steps": 700, "learning_starts": 150, "batch_size": 16, "hidden": 16, "evaluations": 1, "lr": 1e-4}
-    config: TrainConfig = with_settings(preset("fast-discrete", "CartPole-v1"), wishes | {"evaluation_episodes": 1})
-    trained = []
-    for compiled in (True, False):
-        training = Training(with_settings(config, {"compiled": compiled}), named_loss("a2-winner"), seed=0)
-        training.run()
-        training.close()
-        trained.append([*training.agent.parameters()])
-    for mine, theirs in zip(*trained, strict=True):
-        assert (mine - theirs).abs().max() < 2e-3

@@ -1,4 +1,4 @@
-"""Rainbow really learns, and the check fails for one that is broken on purpose."""
+"""Rainbow really learns, recorded or not, and the check fails for one that is broken on purpose."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,20 @@ def test_with_a_future_that_counts_negative_it_is_not(monkeypatch):
         lambda self, batch, *rest, **parts: update(self, batch._replace(continues=-batch.continues), *rest, **parts),
     )
     assert best_score(5) < 300
+
+
+def test_recorded_updates_are_those_of_pytorch():
+    """Up to rounding, with noise, priorities and returns of several steps."""
+    wishes = {"steps": 700, "learning_starts": 150, "batch_size": 16, "hidden": 16, "evaluations": 1, "lr": 1e-4}
+    config = with_settings(preset("fast-discrete", "CartPole-v1"), wishes | {"evaluation_episodes": 1})
+    trained = []
+    for compiled in (True, False):
+        training = Training(with_settings(config, {"compiled": compiled}), named_loss("a2-winner"), seed=0)
+        training.run()
+        training.close()
+        trained.append([*training.agent.parameters()])
+    for mine, theirs in zip(*trained, strict=True):
+        assert (mine - theirs).abs().max() < 2e-3
 
 
 @pytest.mark.slow

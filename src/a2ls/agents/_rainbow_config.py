@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from a2ls._errors import BadInput, require
-from a2ls.agents._encoder_settings import require_known_encoder, require_suitable_encoder
 from a2ls.agents._registry import AgentConfig, Baseline, ReplayConfig
-from a2ls.space import MAX_HORIZON, Loss, have_one_width, named_loss
+from a2ls.agents._setting_checks import require_known_encoder, require_suitable_encoder, require_suitable_loss
+from a2ls.space import MAX_HORIZON, Loss, named_loss
 
 RainbowAugmentation = Literal["none", "shift"]
 Augmented = Literal["auxiliary", "all"]
@@ -122,18 +122,8 @@ class RainbowConfig(AgentConfig):
 
     def require_loss(self, loss: Loss) -> None:
         """Some settings are for a few losses alone."""
-        form = loss.canonical()
-        source, target = form.source_elements, form.target_elements
-        if self.auxiliary_batch == "shared" and {*map(str, source), *map(str, target)} != {"s0"}:
-            raise BadInput(
-                f"auxiliary_batch is 'shared', which is for losses of one state alone, but the loss is {loss}"
-            )
-        if self.predictor == "none" and not have_one_width(source, target):
-            raise BadInput(
-                f"predictor is 'none', for losses with as many states, actions and rewards on both sides, but the loss "
-                f"is {loss}"
-            )
-        if self.predictor == "transition" and not _is_of_spr(form):
+        require_suitable_loss(loss, auxiliary_batch=self.auxiliary_batch, predictor=self.predictor)
+        if self.predictor == "transition" and not _is_of_spr(loss.canonical()):
             raise BadInput(
                 f"predictor is 'transition', which is for the losses spr-1 to spr-{MAX_HORIZON}, but the loss is {loss}"
             )

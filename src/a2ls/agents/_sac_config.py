@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from a2ls._errors import BadInput, require
-from a2ls.agents._encoder_settings import require_known_encoder, require_suitable_encoder
 from a2ls.agents._registry import AgentConfig, Baseline
+from a2ls.agents._setting_checks import require_known_encoder, require_suitable_encoder, require_suitable_loss
 from a2ls.auxiliary import IMAGE_ENCODERS, AugmentationKind, PredictorKind
-from a2ls.space import Loss, have_one_width
+from a2ls.space import Loss
 
 ActorEncoder = Literal["own", "shared"]
 AuxiliaryBatch = Literal["own", "critic"]
@@ -137,16 +137,7 @@ class SACConfig(AgentConfig):
 
     def require_loss(self, loss: Loss) -> None:
         """Some settings are for a few losses alone."""
-        source, target = loss.canonical().source_elements, loss.canonical().target_elements
-        if self.auxiliary_batch == "critic" and {*map(str, source), *map(str, target)} != {"s0"}:
-            raise BadInput(
-                f"auxiliary_batch is 'critic', which is for losses of one state alone, but the loss is {loss}"
-            )
-        if self.predictor == "none" and not have_one_width(source, target):
-            raise BadInput(
-                f"predictor is 'none', for losses with as many states, actions and rewards on both sides, but the loss "
-                f"is {loss}"
-            )
+        require_suitable_loss(loss, auxiliary_batch=self.auxiliary_batch, predictor=self.predictor)
 
     @property
     def trains_encoder(self) -> bool:

@@ -149,13 +149,14 @@ class Training:
         if config.is_recorded:
             self._agent_act = Recorded(self.agent.act, state=self.agent)
             self._agent_update = Recorded(self.agent.update, state=self.agent)
+        self._replay = config.agent.replay
         self.replay_buffer = ReplayBuffer(
             min(config.buffer_size, config.agent_steps),
             self.env.observation_shape,
             self.env.action_space,
             self.device,
             frames=config.environment.frames,
-            replay=config.agent.replay,
+            replay=self._replay,
         )
         self.curve = Curve()
         self.agent_steps = 0
@@ -249,14 +250,14 @@ class Training:
         metrics = self._agent_update(batch, sequences, **self.agent.schedule(self.updates))
         if PRIORITIES in metrics:
             priorities = metrics.pop(PRIORITIES)
-            if self.config.agent.replay.priority_exponent:
+            if self._replay.priority_exponent:
                 self.replay_buffer.set_priorities(drawn, priorities.cpu().numpy())
         self._metrics |= metrics
         self.updates += 1
 
     def _beta(self) -> float:
         """How far importance weights correct for priorities: from what the agent says at the start, to 1 at the end."""
-        begin, start = self.config.agent.replay.priority_beta, self.config.learning_starts
+        begin, start = self._replay.priority_beta, self.config.learning_starts
         progress = (self.agent_steps - start) / max(self.config.agent_steps - start, 1)
         return begin + (1 - begin) * progress
 
