@@ -17,6 +17,7 @@ from a2ls._errors import BadInput, require
 from a2ls.envs import EnvironmentConfig
 from a2ls.training import (
     DEFAULT_PRESET,
+    USUAL_AGENTS,
     PresetName,
     TrainConfig,
     differences,
@@ -259,6 +260,6 @@ def _options_beside(configs: Sequence[TrainConfig], name: Any) -> str:
     given: dict[str, object] = {} if name == DEFAULT_PRESET else {"preset": name}
     for config in configs:
         base = to_mapping(preset(name, config.environment.env, config.algorithm))
-        given |= {} if config.algorithm == suitable_agent(config.environment.env) else {"agent": config.algorithm}
+        given |= {} if config.algorithm in USUAL_AGENTS else {"agent": config.algorithm}
         given |= {key: value for key, value, _ in differences(to_mapping(config), base)}
     return " ".join(option_text(key, value) for key, value in given.items())

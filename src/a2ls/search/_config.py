@@ -21,6 +21,7 @@ from a2ls.search._surrogate import SurrogateName
 from a2ls.space import MAX_HORIZON, OPERATORS, PATTERNS, Layout, Operator
 from a2ls.studies import baseline
 from a2ls.training import (
+    USUAL_AGENTS,
     TrainConfig,
     differences,
     in_environment,
@@ -28,7 +29,6 @@ from a2ls.training import (
     plain_baseline,
     preset,
     presets_like,
-    suitable_agent,
     to_mapping,
     usual_baselines,
 )
@@ -313,5 +313,5 @@ def search_command(config: SearchConfig) -> str:
 
     known = (config.preset,) if config.preset else presets_like(config.training, get_args(SearchPresetName))
     nearest = min((options(name) for name in known), key=len)
-    chosen = "" if agent == suitable_agent(env) else f" {option_text('agent', agent)}"
+    chosen = "" if agent in USUAL_AGENTS else f" {option_text('agent', agent)}"
     return f"a2ls search {option_text('env', config.environments)}{chosen} {nearest}"

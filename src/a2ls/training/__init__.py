@@ -10,7 +10,7 @@ survive a kill at any instant, and `run_in_folder` keeps one on disk with all th
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
-from a2ls.training._config import DEFAULT_AGENT, TrainConfig
+from a2ls.training._config import DEFAULT_AGENT, USUAL_AGENTS, TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
 from a2ls.training._job import NO_LOSS, TrainJob, loss_text, parse_loss, read_job
 from a2ls.training._presets import (
@@ -90,6 +90,7 @@ __all__ = [
     "DEFAULT_CHECKPOINT_SECONDS",
     "DEFAULT_PRESET",
     "NO_LOSS",
+    "USUAL_AGENTS",
     "Checkpoint",
     "CheckpointedRun",
     "Curve",

@@ -15,6 +15,8 @@ from a2ls.envs import EnvironmentConfig
 DEVICES = ("cpu", "cuda", "mps")
 DEFAULT_AGENT = "sac"
 DISCRETE_AGENT = "rainbow"
+USUAL_AGENTS = (DEFAULT_AGENT, DISCRETE_AGENT)
+"""Those that need not be named: the actions of an environment decide which of them is meant."""
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,12 @@ from a2ls.search import (
 )
 from a2ls.studies import Candidate
 from a2ls.training import (
+    USUAL_AGENTS,
     TrainConfig,
     differences,
     option_text,
     plain_baseline,
     preset_for,
-    suitable_agent,
     to_mapping,
 )
 
@@ -294,5 +294,5 @@ def _training_options(config: TrainConfig) -> str:
     environment = config.environment
     default = to_mapping(EnvironmentConfig(environment.env))
     given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
-    agent = [] if config.algorithm == suitable_agent(environment.env) else [option_text("agent", config.algorithm)]
+    agent = [] if config.algorithm in USUAL_AGENTS else [option_text("agent", config.algorithm)]
     return " ".join((option_text("env", environment.env), *given, *agent))
