@@ -50,6 +50,7 @@ from a2ls.search._search_space import distributions, parameters_of
 from a2ls.search._surrogate import SurrogateName, fit_surrogate
 from a2ls.search._variation import random_loss
 from a2ls.space import Loss
+from a2ls.studies._database import create_database
 from a2ls.studies._folder import StudyFolder
 
 SIZES = (100, 1_000, 3_000, 10_000)
@@ -66,9 +67,16 @@ examples:
 """
 
 STORAGES: dict[str, Callable[[Path], BaseStorage]] = {
-    "folder": lambda folder: StudyFolder(folder).open_storage(""),
+    "folder": lambda folder: _storage_of(StudyFolder(folder)),
     "plain": lambda folder: optuna.storages.get_storage(f"sqlite:///{StudyFolder(folder).database}"),
 }
+
+
+def _storage_of(folder: StudyFolder) -> BaseStorage:
+    """As a search has it."""
+    if not folder.database.exists():
+        create_database(folder.database, lambda _: None)
+    return folder.open_storage("", read_only=False)
 
 
 @dataclass(frozen=True)

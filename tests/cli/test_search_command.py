@@ -169,12 +169,12 @@ def test_failures_are_told_at_once_and_at_the_end(monkeypatch, capsys):
         return RuntimeError("it broke") if "->" in job.label else made_up_score(job)
 
     monkeypatch.setattr("a2ls.studies._folder.LocalEngine", partial(InstantEngine, score=score))
-    assert main(["search", *TINY, "--stages", "1", "--out", "run"]) == 0
+    assert main(["search", *TINY, "--stages", "1", "--out", "run"]) == 1
     shown, error = capsys.readouterr()
     assert error.count("failed, and is tried once more: it broke: ") == 2
     assert error.count("failed for good (it broke)") == 2
-    assert "2 candidates failed: `top` has the reasons" in shown
-    assert "a2ls validate" not in shown
+    assert "all 2 candidates failed, the last because: it broke" in error
+    assert "go on with:  a2ls search --resume run" in shown
 
 
 def test_a_search_without_any_result_has_a_summary(tmp_path):
@@ -192,7 +192,7 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
         (["--preset", "quik"], "invalid choice 'quik'"),
         (["--preset"], "--preset"),
         (["--populatoin-size", "5"], "--population-size"),
-        (["--population-size", "0"], "population_size is 0, but must be at least 1"),
+        (["--population-size", "0"], "population_size is 0, but must be from 1 to 100,000"),
         (["--workers", "0"], "workers is 0, but must be at least 1"),
         (["--baselines", "sack"], "there is no baseline 'sack': did you mean sac?"),
         (["--baselines", "sac", "curl", "sac"], "baselines has one twice"),
@@ -245,7 +245,8 @@ def test_a_search_that_goes_on_keeps_its_settings(options, tmp_path, capsys):
     )
     settings = folder.files.config.read_bytes()
     assert main(["search", "--resume", "run", *options]) == 2
-    assert "leave out all others but --workers, --stages, --max-trials" in capsys.readouterr().err
+    allowed = "--workers, --stall-minutes, --retry-failed, --stages, --max-trials"
+    assert f"leave out all others but {allowed}" in capsys.readouterr().err
     assert folder.files.config.read_bytes() == settings
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 

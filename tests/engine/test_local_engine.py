@@ -185,7 +185,7 @@ def test_a_job_whose_worker_is_killed_goes_on_from_its_checkpoint(engine):
     unfinished.touch()
     os.kill(killed := engine.pids[0], signal.SIGKILL)
     before += until(engine, ended)
-    assert before[-1] == Failed(one, 0, "the worker process was killed by signal 9 (SIGKILL)")
+    assert before[-1] == Failed(one, 0, "the worker process was killed by signal 9 (SIGKILL)", "worker")
     assert engine.free == 2
     assert checkpoint.exists()
     assert not unfinished.exists()
@@ -232,7 +232,7 @@ def test_ctrl_c_does_not_reach_a_worker(engine):
 
 
 def test_a_worker_that_exits_fails_its_job_with_the_exit_code(tmp_path):
-    (tmp_path / "a2ls_exits.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "a2ls_exits.py").write_text("import os\nos._exit(3)\n")
     sys.path.insert(0, str(tmp_path))
     with LocalEngine(1, log=tmp_path / "workers.log") as engine:
         events = run(engine, job(in_env("a2ls_exits:Any-v0")))

@@ -19,12 +19,22 @@ class InstantEngine:
         workers: How many jobs it takes at once.
         checkpoints: Nothing is ever there.
         log: Likewise.
+        stall_seconds: It never stands still.
         score: The score of a job, or an exception as which the job fails.
         interrupt_after: Raise KeyboardInterrupt, as Ctrl-C does, after this many events.
     """
 
-    def __init__(self, workers=1, checkpoints=None, *, log=None, score=made_up_score, interrupt_after=None):
-        del checkpoints, log
+    def __init__(
+        self,
+        workers=1,
+        checkpoints=None,
+        *,
+        log=None,
+        stall_seconds=None,
+        score=made_up_score,
+        interrupt_after=None,
+    ):
+        del checkpoints, log, stall_seconds
         self.workers = workers
         self.jobs = []
         self.most_at_once = 0

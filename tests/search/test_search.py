@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import optuna
@@ -269,13 +270,18 @@ def test_the_layout_is_kept_in_the_folder_and_in_the_command(layout, new_search)
     assert ("--layout released" in search_command(again.config)) == (layout == "released")
 
 
-def test_a_folder_without_a_layout_has_the_papers(new_search):
+def test_what_an_older_folder_lacks_is_as_by_default_and_noted_and_a_new_one_lacks_nothing(new_search):
     folder = new_search()
     config = folder.path / "config.toml"
     lines = config.read_text().splitlines(keepends=True)
     assert 'layout = "paper"\n' in lines
     config.write_text("".join(line for line in lines if not line.startswith("layout")))
-    assert SearchFolder.open(folder.path).config == folder.config
+    with pytest.raises(BadInput, match="lacks layout"):
+        SearchFolder.open(folder.path)
+    config.write_text(re.sub("schema_version = .", "schema_version = 2", config.read_text()))
+    older = SearchFolder.open(folder.path)
+    assert older.config == folder.config
+    assert older.files.taken_by_default == ("layout",)
 
 
 def test_the_whole_space_has_all_operators(new_search):

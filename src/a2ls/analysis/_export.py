@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a2ls._errors import BadInput
+from a2ls._files import write_whole
 from a2ls.analysis._dataset import COLLECTION, EXPORT_NAME, Dataset, numbered, read_studies
 from a2ls.space import PATTERNS, Loss, contains, names_of
 from a2ls.studies import Candidate, FurtherTraining, Method, TrialRecord
@@ -27,7 +28,6 @@ from a2ls.training import (
     split_method,
     to_mapping,
     with_mapping,
-    write_whole,
 )
 
 _FOLDER = "export"

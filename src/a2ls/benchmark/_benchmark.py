@@ -19,14 +19,15 @@ from a2ls.studies import (
     StudyFolder,
     TrialRecord,
     engine_for,
-    has_record,
+    find_study,
     note_versions,
     noted_versions,
     open_study,
     read_record,
+    read_records,
     stored_method,
 )
-from a2ls.training import TrainConfig, differences, is_baseline, to_mapping, with_mapping
+from a2ls.training import NotARun, TrainConfig, differences, is_baseline, require_seed, to_mapping, with_mapping
 
 _KIND = "benchmark"
 
@@ -48,6 +49,7 @@ class Grid:
             raise BadInput("there is nothing to train: give a loss or a baseline")
         if not self.seeds or min(self.seeds) < 0:
             raise BadInput(f"the seeds are {list(self.seeds)}, but must be at least one and not negative")
+        require_seed(max(self.seeds))
         if not self.configs or len(set(self.environments)) < len(self.configs):
             raise BadInput(f"the environments are {list(self.environments)}, but must be at least one, each once")
         for method in self.methods:
@@ -112,10 +114,9 @@ class BenchmarkSettings:
 class BenchmarkFolder:
     """A benchmark on disk: what was asked for last, and all trainings so far."""
 
-    def __init__(self, path: Path, settings: BenchmarkSettings) -> None:
-        self.files = StudyFolder(path)
+    def __init__(self, files: StudyFolder, settings: BenchmarkSettings) -> None:
+        self.files = files
         self.settings = settings
-        self._storage = self.files.open_storage(settings.storage)
 
     @property
     def path(self) -> Path:
@@ -139,18 +140,18 @@ class BenchmarkFolder:
         """
         configs = dict(zip(grid.environments, grid.configs, strict=True))
         settings = BenchmarkSettings(grid, configs, storage, name or path.resolve().name)
-        StudyFolder(path).create(settings.to_mapping())
-        return BenchmarkFolder(path, settings)
+        files = StudyFolder(path)
+        files.create(settings.to_mapping(), [settings.name])
+        return BenchmarkFolder(files, settings)
 
     @staticmethod
     def open(path: Path) -> BenchmarkFolder:
         """The folder of a benchmark that exists."""
-        return BenchmarkFolder(
-            path,
-            BenchmarkSettings.from_mapping(
-                StudyFolder(path).read_settings(_KIND, ("name", "storage", "grid", "training"))
-            ),
-        )
+        files = StudyFolder(path)
+        values = files.read_settings(_KIND, ("name", "storage", "grid", "training"))
+        settings = BenchmarkSettings.from_mapping(values)
+        files.require_whole(values, settings.to_mapping())
+        return BenchmarkFolder(files, settings)
 
     @staticmethod
     def ask(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
@@ -179,7 +180,7 @@ class BenchmarkFolder:
 
     def records(self) -> list[TrialRecord]:
         """All trainings so far, those of earlier grids included."""
-        return [read_record(trial) for trial in self._study.get_trials(deepcopy=False) if has_record(trial)]
+        return read_records(self._study, read_record, {})
 
     def asked_records(self) -> list[TrialRecord]:
         """The trainings so far of the grid that was asked for last."""
@@ -196,6 +197,7 @@ class BenchmarkFolder:
         engine: Engine | None = None,
         *,
         workers: int = 1,
+        stall_seconds: float = float("inf"),
         on_event: Callable[[Event], None] = lambda _: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -206,13 +208,15 @@ class BenchmarkFolder:
         Args:
             engine: What runs the trainings; by default processes on this machine.
             workers: How many of them, with one thread each.
+            stall_seconds: A training of which nothing was heard for so long is ended, and tried again.
             on_event: Called with everything that happens.
             on_wait: Called at least twice a second.
         """
-        with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
-            source = GridSource(self._study, self.grid.runs())
+        with self.files.acquire(), engine_for(self.files, engine, workers, stall_seconds) as chosen:
+            study = open_study(self.files.open_storage(self.settings.storage, read_only=False), self.settings.name)
+            source = GridSource(study, self.grid.runs())
             if source.missing:
-                note_versions(self._study)
+                note_versions(study)
             run_jobs([source], chosen, on_event=on_event, on_wait=on_wait)
 
     def versions(self) -> dict[str, str]:
@@ -221,7 +225,11 @@ class BenchmarkFolder:
 
     @cached_property
     def _study(self) -> optuna.Study:
-        return open_study(self._storage, self.settings.name)
+        """To be read."""
+        study = find_study(self.files.open_storage(self.settings.storage, read_only=True), self.settings.name)
+        if study is None:
+            raise NotARun(f"the storage of {self.path} has no study {self.settings.name!r}, which it should be in")
+        return study
 
 
 def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None = None) -> list[TrialRecord]:

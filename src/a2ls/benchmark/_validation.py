@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from a2ls._errors import BadInput
+from a2ls._files import write_whole
 from a2ls._formatting import count_of, interval_text, level_text, number_text
 from a2ls._statistics import (
     MANY_SEEDS,
@@ -33,7 +34,7 @@ from a2ls.engine import Engine
 from a2ls.search import Ranking, SearchFolder
 from a2ls.space import Loss
 from a2ls.studies import Candidate, Method, StudyFolder, baseline, loss_method
-from a2ls.training import TrainConfig, plain_baseline, write_whole
+from a2ls.training import TrainConfig, plain_baseline
 
 Outcome = Literal["better", "unclear", "none"]
 """What a cross-validation comes to; `Verdict.outcome` says when it is which."""
@@ -301,7 +302,7 @@ class Validation:
         }
         path = StudyFolder(self.search.path).winner
         write_whole(path, lambda file: file.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8"))
-        return path
+        return self.search.path / path.name
 
 
 def validate(

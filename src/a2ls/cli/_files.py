@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from a2ls._errors import BadInput
-from a2ls.training import write_whole
+from a2ls._files import write_whole
 
 
 def require_writable(file: Path) -> None:

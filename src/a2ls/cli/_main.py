@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -52,18 +56,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(name: str, arguments: list[str]) -> int:
     try:
+        _require_text(arguments)
         command = importlib.import_module(f"a2ls.cli.commands.{name}")
         optuna = sys.modules.get("optuna")  # Loaded with the commands that use it.
         if optuna is not None:
             optuna.logging.set_verbosity(optuna.logging.WARNING)
         command.run(arguments)
-    except BadInput as error:
-        return _fail(f"a2ls {name}", str(error), 2)
-    except Failure as failure:
-        return _fail(f"a2ls {name}", str(failure), 1)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # As in `a2ls top FOLDER | head`: nobody reads on.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _fail(f"a2ls {name}", *_told(error))
     return 0
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """An error in a line, and the exit code."""
+    match error:
+        case BadInput():
+            return str(error), 2
+        case Failure():
+            return str(error), 1
+        case OSError():
+            where = "" if error.filename is None else f"{error.filename}: "
+            return f"{where}{error.strerror or error}", 2 if error.errno in _OF_A_PATH else 1
+        case _:  # A fault of this program, or of an environment or an agent of the user's.
+            return f"{_what_happened(error)}. The whole traceback is in {_write_traceback()}", 1
+
+
+# What the user can do something about: another path, or other rights.
+_OF_A_PATH = (
+    *(errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG),
+    *(errno.ELOOP, errno.EROFS, errno.EINVAL),
+)
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """Refuse arguments that are not text: they could not be stored, nor shown."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise BadInput(f"the argument {argument!r} is not valid UTF-8") from error
+
+
+def _what_happened(error: Exception) -> str:
+    """The error, and the innermost place of it that is not in a library."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and "<" not in frame.filename] or frames
+    return f"{type(error).__name__}: {error} (in {own[-1].filename}, line {own[-1].lineno})"
+
+
+def _write_traceback() -> str:
+    with tempfile.NamedTemporaryFile("w", prefix="a2ls-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return file.name
 
 
 def _fail(prefix: str, message: str, code: int) -> int:

@@ -119,6 +119,26 @@ def refuse_settings(chosen: object, allowed: object, what: str, *others: str) ->
         raise BadInput(f"--resume goes on with the settings of the {what}: leave out all others but {words}")
 
 
+StallMinutes = Annotated[
+    float,
+    tyro.conf.arg(
+        help="End a training of which nothing was heard for so many minutes, since its environment must hang, and try "
+        "it again; 0 for no limit. Give more than an evaluation or the start of an environment takes."
+    ),
+]
+
+
+def stall_seconds(minutes: float) -> float:
+    """The limit that is meant by an option of this kind.
+
+    Raises:
+        BadInput: If it is negative.
+    """
+    if not minutes >= 0:
+        raise BadInput(f"stall_minutes is {minutes}, but must not be negative")
+    return 60 * minutes or float("inf")
+
+
 Several = tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]]
 """An option that may be repeated, and take several values each time."""
 
@@ -168,6 +188,8 @@ class GridArguments:
 
     workers: int = field(default_factory=available_cores)
     """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+
+    stall_minutes: StallMinutes = 0.0
 
     out: Path | None = None
     """The folder for the benchmark; a new one below runs/ if not given. One that exists grows by what is missing."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
+from a2ls._errors import Failure
 from a2ls.training import CurvePoint, TrainJob
+
+Fault = Literal["training", "worker", "machine"]
 
 
 class JobKey(NamedTuple):
@@ -74,6 +77,9 @@ class Failed(_OfJob):
     """A job did not come to its end: it diverged, raised an error, or its worker was killed."""
 
     reason: str
+    fault: Fault = "training"
+    """What failed: the `training` itself; its `worker`, which died or had to be ended; or the `machine`, which is no
+    fault of the job: no other would fare better."""
 
 
 Event = Started | Progressed | Evaluated | Finished | Failed
@@ -117,8 +123,11 @@ class Engine(Protocol):
         """End all workers at once; what they were doing is dropped."""
 
 
-# A job that fails (diverges, raises, or loses its worker) is tried once more.
-TRIES = 2
+TRIES: dict[Fault, int] = {"training": 2, "worker": 3}
+"""How often a job may fail before it has failed for good: a training that diverges or raises is tried once more. A
+worker may have been killed for any reason, but one that needs more memory than there is dies each time."""
+IN_A_ROW = 5
+"""Jobs in a row that failed for good, for the same reason, after which no other is tried."""
 _EVENT_SECONDS = 0.5
 
 
@@ -160,10 +169,15 @@ def run_jobs(
         on_event: Called with every event, after its source has stored it.
         on_wait: Called at least twice a second.
         max_seconds: After this time no job is started, and those that run are dropped.
+
+    Raises:
+        Failure: If the machine is at fault, or if one job after the other fails for the same reason. What was running
+            is to be run again.
     """
     by_study = {source.study_name: source for source in sources}
     deadline = time.monotonic() + max_seconds
-    failures: Counter[JobKey] = Counter()
+    failures: Counter[tuple[JobKey, Fault]] = Counter()
+    last_reasons: deque[str] = deque(maxlen=IN_A_ROW)
     again: list[Job] = []
     running = 0
     while time.monotonic() < deadline:
@@ -181,19 +195,30 @@ def run_jobs(
                     engine.answer(event.job.key, go_on=source.evaluated(event.job, event.point))
                 case Finished():
                     running -= 1
+                    last_reasons.clear()
                     source.finished(event.job, event.seconds)
                     engine.forget_checkpoint(event.job.key)
                 case Failed():
                     running -= 1
-                    failures[event.job.key] += 1
-                    try_again = failures[event.job.key] < TRIES
+                    if event.fault == "machine":
+                        raise Failure(f"{event.reason}. Nothing is lost: go on when that is mended")
+                    failures[event.job.key, event.fault] += 1
+                    try_again = failures[event.job.key, event.fault] < TRIES[event.fault]
                     source.failed(event.job, event.reason, again=try_again)
                     if try_again:
                         again.append(event.job)
                     else:
                         engine.forget_checkpoint(event.job.key)
+                        last_reasons.append(event.reason)
             on_event(event)
+            _require_some_success(last_reasons)
         on_wait()
+
+
+def _require_some_success(reasons: Sequence[str]) -> None:
+    """Trainings that all fail for one reason, whatever their losses, are the fault of something else."""
+    if len(reasons) == IN_A_ROW and len({re.sub(r"[\d.,e+-]*\d", "0", reason) for reason in reasons}) == 1:
+        raise Failure(f"{IN_A_ROW} trainings in a row failed for one reason: {reasons[-1]}")
 
 
 def _next_job(sources: Sequence[JobSource]) -> Job | None:

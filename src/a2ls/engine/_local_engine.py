@@ -12,7 +12,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
@@ -20,18 +19,28 @@ from types import TracebackType
 from typing import IO, Any
 
 from a2ls._errors import BadInput
+from a2ls._formatting import duration
 from a2ls.engine._engine import Evaluated, Event, Failed, Finished, Job, JobKey, Report, Started
 from a2ls.training import Checkpoint
 
-# The first message is the path, so that all that is importable here is importable there, `a2ls` itself first of all.
+# Beside the worker a small process waits for the end of its standard input, which this process holds open and says
+# nothing on. That is the end of this process, however it came, and then of all that belongs to the worker: its
+# environment may have started processes of its own, or hang outside of Python. The first message is the path, so that
+# all that is importable here is importable there, `a2ls` itself first of all.
 _BOOTSTRAP = """
-import signal, sys
+import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+if hasattr(os, "fork"):
+    if os.fork() == 0:
+        os.close(int(sys.argv[2]))
+        os.read(0, 1)
+        os.killpg(0, signal.SIGKILL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 import multiprocessing.connection
 connection = getattr(multiprocessing.connection, sys.argv[1])(int(sys.argv[2]))
-sys.path[:], die_with_parent = connection.recv()
+sys.path[:] = connection.recv()
 from a2ls.engine._worker import work
-work(connection, die_with_parent=die_with_parent)
+work(connection)
 """
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "VECLIB_MAXIMUM")}
 _SECONDS_TO_END = 5.0
@@ -49,6 +58,8 @@ class LocalEngine:
             save nothing.
         checkpoint_seconds: How much time a kill may cost; checkpoints are written between episodes.
         log: File to which the processes' output is appended. None to leave it on this process's own.
+        stall_seconds: A worker of which nothing was heard for so long while it had a job is ended, since its
+            environment must hang; the job has failed then.
     """
 
     def __init__(
@@ -57,6 +68,7 @@ class LocalEngine:
         checkpoints: Path | None = None,
         checkpoint_seconds: float = 60.0,
         log: Path | None = None,
+        stall_seconds: float = float("inf"),
     ) -> None:
         if workers < 1:
             raise BadInput(f"workers is {workers}, but must be at least 1")
@@ -68,7 +80,7 @@ class LocalEngine:
         for folder in (self._checkpoints, None if log is None else log.parent):
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
-        self._workers = [_Worker(number, log) for number in range(workers)]
+        self._workers = [_Worker(number, log, stall_seconds) for number in range(workers)]
 
     @property
     def workers(self) -> int:
@@ -141,12 +153,15 @@ class LocalEngine:
 class _Worker:
     """A slot for one job. It outlives its process, and has none before its first job."""
 
-    def __init__(self, number: int, log: Path | None) -> None:
+    def __init__(self, number: int, log: Path | None, stall_seconds: float) -> None:
         self.number = number
         self.process: _Process | None = None
         self.job: Job | None = None
         self.waits_for_answer = False
         self._log = log
+        self._stall_seconds = stall_seconds
+        self._heard = 0.0
+        """When the last report of the job came."""
         self._started = False
         self._checkpoint: Path | None = None
 
@@ -155,11 +170,11 @@ class _Worker:
             self.end()
         if self.process is None:
             self.process = _Process(self._log)
-        self.job, self._checkpoint = job, checkpoint
+        self.job, self._checkpoint, self._heard = job, checkpoint, time.monotonic()
         self.process.send((job.training, checkpoint, checkpoint_seconds))
 
     def answer(self, *, go_on: bool) -> None:
-        self.waits_for_answer = False
+        self.waits_for_answer, self._heard = False, time.monotonic()
         if self.process is not None:
             self.process.send(go_on)
 
@@ -170,11 +185,23 @@ class _Worker:
         died = self.process.ended  # Asked first: what it said before it died is read before it is given up.
         reports, cut_off = self.process.reports()
         events = [self._event(report) for report in reports]
-        return events + self._last_events(self.process) if died or cut_off else events
+        if died or cut_off:
+            return events + self._last_events(self.process)
+        if self._stands_still:
+            self.process.kill()
+            reason = f"nothing was heard of the training for {duration(self._stall_seconds)}, so it was ended"
+            return events + self._last_events(self.process, reason)
+        return events
+
+    @property
+    def _stands_still(self) -> bool:
+        waits = self.job is None or self.waits_for_answer
+        return not waits and time.monotonic() - self._heard > self._stall_seconds
 
     def _event(self, report: Report) -> Event:
         """What a report says about the current job, after taking note of it."""
         kind, details = report
+        self._heard = time.monotonic()
         event = kind(self.job, self.number, *details)
         self._started = True
         self.waits_for_answer = isinstance(event, Evaluated)
@@ -182,13 +209,13 @@ class _Worker:
             self._become_free()
         return event
 
-    def _last_events(self, process: _Process) -> list[Event]:
+    def _last_events(self, process: _Process, reason: str = "") -> list[Event]:
         """What the death of the process means for the current job, if there is one."""
         job, started = self.job, self._started
         self.end()
         if job is None:
             return []
-        failed = Failed(job, self.number, process.how_it_ended)
+        failed = Failed(job, self.number, reason or process.how_it_ended, "worker")
         return [failed] if started else [Started(job, self.number), failed]
 
     def kill(self) -> None:
@@ -215,9 +242,7 @@ class _Process:
         self.connection, theirs = Pipe()
         with theirs:
             self._popen = _start(theirs.fileno(), type(theirs).__name__, log)
-        # The system tells a process of the end of the thread that started it. Only that of the main thread is the end.
-        die_with_parent = threading.current_thread() is threading.main_thread()
-        self.send(([str(entry) for entry in sys.path], die_with_parent))
+        self.send([str(entry) for entry in sys.path])
 
     @property
     def pid(self) -> int:
@@ -247,16 +272,22 @@ class _Process:
         return reports, False
 
     def kill(self) -> None:
-        self._popen.kill()
+        """End it at once, and all processes that its environment started."""
+        if sys.platform == "win32":
+            self._popen.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):  # The number cannot be another's: the watch of its group lives.
+            os.killpg(self._popen.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Wait for its end."""
-        try:
+        """Wait for its end, and end what it leaves behind."""
+        with contextlib.suppress(subprocess.TimeoutExpired):  # It lost its line, but lives.
             self._popen.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:  # It lost its line, but lives.
-            self._popen.kill()
-            self._popen.wait()
+        self.kill()
+        self._popen.wait()
         self.connection.close()
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
 
     @property
     def how_it_ended(self) -> str:
@@ -276,7 +307,8 @@ def _start(handle: int, kind: str, log: Path | None) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            start_new_session=True,
             stdout=output,
             stderr=output,
             env=os.environ | _ONE_THREAD,

@@ -6,11 +6,9 @@ worker ends too, whatever it is doing.
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import os
 import pickle
-import signal
-import sys
 import threading
 import time
 import traceback
@@ -21,13 +19,23 @@ from queue import SimpleQueue
 from typing import Any, Literal, NoReturn
 
 from a2ls.engine._engine import Evaluated, Event, Failed, Finished, Progressed, Report, Started
-from a2ls.training import Checkpoint, CheckpointedRun, CurvePoint, Diverged, Training, TrainJob, prepare_process
+from a2ls.space import Loss
+from a2ls.training import (
+    Checkpoint,
+    CheckpointedRun,
+    CurvePoint,
+    DamagedCheckpoint,
+    Diverged,
+    NotSaved,
+    Training,
+    TrainJob,
+    prepare_process,
+)
 
 PROGRESS_SECONDS = 0.5
-_PR_SET_PDEATHSIG = 1
 
 
-def work(connection: Connection, *, die_with_parent: bool) -> NoReturn:
+def work(connection: Connection) -> NoReturn:
     """Do the trainings that come through a connection, until its other end is closed.
 
     Each is answered with `Started`, any number of `Progressed` and `Evaluated`, and `Finished` or `Failed`. Whoever
@@ -36,23 +44,11 @@ def work(connection: Connection, *, die_with_parent: bool) -> NoReturn:
     Args:
         connection: For each training a `TrainJob`, the file of its checkpoint (None to save nothing) and the seconds
             between two of them come in, and later the replies; `Report`s go out.
-        die_with_parent: Whether the system shall end this process when the thread that started it ends, so that not
-            even one that hangs outside of Python is left over.
     """
-    if die_with_parent:
-        _die_with_parent()
     prepare_process(threads=1)
     line = _Line(connection)
     while True:
         _do(line.receive(), line)
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # It died before the system knew what to do then.
-            os._exit(1)
 
 
 class _Line:
@@ -87,15 +83,25 @@ class _Line:
             os._exit(1)
 
 
+class NeverUsed(Exception):
+    """No episode was as long as a loss needs, so that the agent was the plain one."""
+
+    def __init__(self, loss: Loss) -> None:
+        super().__init__(f"no episode was long enough for the loss, whose horizon is {loss.horizon}: it was never used")
+
+
 def _do(pickled: bytes, line: _Line) -> None:
     line.send(Started)
     try:
         job, path, checkpoint_seconds = pickle.loads(pickled)
         seconds = _train_or_clean_up(job, path, checkpoint_seconds, line)
-    except Diverged as error:
+    except (Diverged, NeverUsed) as error:
         line.send(Failed, str(error))
+    except NotSaved as error:
+        line.send(Failed, str(error), "machine")
     except Exception as error:  # An environment may raise anything, and the next job may do better.
-        traceback.print_exc()
+        with contextlib.suppress(OSError):  # The disk may be full.
+            traceback.print_exc()
         line.send(Failed, " ".join(f"{type(error).__name__}: {error}".split()))
     else:
         line.send(Finished, seconds)
@@ -104,6 +110,14 @@ def _do(pickled: bytes, line: _Line) -> None:
 def _train_or_clean_up(job: TrainJob, path: Path | None, checkpoint_seconds: float, line: _Line) -> float:
     checkpoint = None if path is None else Checkpoint(path)
     try:
+        return _train(job, checkpoint, checkpoint_seconds, line)
+    except NotSaved:
+        raise  # The checkpoint before it is as good as ever.
+    except DamagedCheckpoint as error:
+        with contextlib.suppress(OSError):
+            print(f"{error}: it is begun anew", flush=True)
+        if checkpoint is not None:
+            checkpoint.remove()
         return _train(job, checkpoint, checkpoint_seconds, line)
     except Exception:
         if checkpoint is not None:
@@ -121,7 +135,7 @@ def _train(job: TrainJob, checkpoint: Checkpoint | None, checkpoint_seconds: flo
         go_on = pickle.loads(line.receive())
         return None if go_on else "stop"
 
-    def step_taken(training: Training) -> None:
+    def alive() -> None:
         nonlocal reported
         if time.monotonic() - reported > PROGRESS_SECONDS:
             line.send(Progressed, training.step)
@@ -133,7 +147,9 @@ def _train(job: TrainJob, checkpoint: Checkpoint | None, checkpoint_seconds: flo
         run = CheckpointedRun(training, checkpoint, checkpoint_seconds)
         # What the checkpoint holds of the curve is reported again, so that all of it is seen wherever a run goes on.
         if not any(evaluated(point) == "stop" for point in training.curve.points):
-            run.to_the_end(on_step=step_taken, on_evaluation=evaluated)
+            run.to_the_end(on_step=lambda _: alive(), on_evaluation=evaluated, on_evaluation_step=alive)
+        if job.loss is not None and training.never_used_its_loss:
+            raise NeverUsed(job.loss)
         return run.seconds
     finally:
         training.close()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import gymnasium
@@ -98,8 +100,11 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; return its first observation and information."""
-        observation, info = self.env.reset(seed=seed, options=options)
         self._episode_steps = 0
+        try:
+            observation, info = self.env.reset(seed=seed, options=options)
+        except SystemExit as error:
+            raise _ends_the_program(self._name, error) from error
         self._needs_reset = False
         try:
             return self.observer.start(observation), info
@@ -116,7 +121,10 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         # dm_control would start a new episode without a word.
         if self._needs_reset:
             raise gymnasium.error.ResetNeeded("Call reset() before the first step and after the end of an episode.")
-        held = self._repeating.hold(self._to_environment(action))
+        try:
+            held = self._repeating.hold(self._to_environment(action))
+        except SystemExit as error:
+            raise _ends_the_program(self._name, error) from error
         self._episode_steps += held.steps
         self._needs_reset = held.terminated or held.truncated
         if not math.isfinite(held.reward):
@@ -167,6 +175,24 @@ def make_env(config: EnvironmentConfig, render: bool = False, *, training: bool 
         UnsuitableEnvironment: If there is no such environment, the agent cannot learn from it, or it cannot
             be drawn here.
     """
+    with _contained(config.env):
+        return _made(config, render=render, training=training)
+
+
+@contextmanager
+def _contained(name: str) -> Iterator[None]:
+    """What an environment may do to the program while it is made: it ends neither the program, nor moves it.
+
+    Paths that users gave are relative to the folder that the program was started in.
+    """
+    with chdir(Path.cwd()):
+        try:
+            yield
+        except SystemExit as error:
+            raise _ends_the_program(repr(name), error) from error
+
+
+def _made(config: EnvironmentConfig, *, render: bool, training: bool) -> AgentEnv:
     prepare_rendering()
     spec = find_spec(resolve_id(config.env))
     # `AgentEnv` checks the order of calls and the observations itself, faster than Gymnasium's wrappers do.
@@ -223,8 +249,9 @@ def has_discrete_actions(env: str) -> bool:
 @functools.cache
 def _makes_discrete_actions(name: str) -> bool:
     prepare_rendering()
-    env = gymnasium.make(find_spec(resolve_id(name)), disable_env_checker=True)
-    env.close()
+    with _contained(name):
+        env = gymnasium.make(find_spec(resolve_id(name)), disable_env_checker=True)
+        env.close()
     return isinstance(env.action_space, spaces.Discrete)
 
 
@@ -286,6 +313,12 @@ def _check_frame(env: gymnasium.Env[Any, Any], gymnasium_id: str) -> None:
         require_frame(frame)
     except UnsuitableEnvironment as error:
         raise _cannot_render(gymnasium_id, str(error)) from error
+
+
+def _ends_the_program(name: str, error: SystemExit) -> UnsuitableEnvironment:
+    return UnsuitableEnvironment(
+        f"The environment {name} wants to end the program, by sys.exit({error.code!r}): it must raise an error instead."
+    )
 
 
 def _cannot_make(gymnasium_id: str, reason: Exception) -> UnsuitableEnvironment:

@@ -29,6 +29,7 @@ from a2ls.training import (
     plain_baseline,
     preset,
     presets_like,
+    require_seed,
     to_mapping,
     usual_baselines,
 )
@@ -108,6 +109,10 @@ class Budget:
         require(self, ("max_trials", "max_env_steps", "max_hours"), lambda value: value >= 0, "not be negative")
 
 
+# All of a stage are drawn before the first is trained.
+_MOST = 100_000
+
+
 @dataclass(frozen=True)
 class SearchConfig:
     """All settings of a search. `search_preset` gives sensible ones."""
@@ -183,8 +188,9 @@ class SearchConfig:
     """The preset that these settings come from, but for those that somebody has changed; empty if that is unknown."""
 
     def __post_init__(self) -> None:
-        require(self, ("population_size", "stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
-        require(self, ("seed",), lambda value: value >= 0, "not be negative")
+        require(self, ("population_size",), lambda value: 1 <= value <= _MOST, f"be from 1 to {_MOST:,}")
+        require(self, ("stages", "baseline_seeds"), lambda value: value >= 1, "be at least 1")
+        require_seed(self.seed)
         require(self, ("survivors", "promoted"), lambda value: 0 < value <= 1, "be above 0 and at most 1")
         require(self, ("priors",), lambda value: 0 <= value <= 1, "be in 0..1")
         require(self, ("rungs",), _is_ascending, "be at least one number from 1, each above the one before")

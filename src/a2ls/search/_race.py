@@ -19,7 +19,7 @@ from a2ls.studies import RecordedSource, further_identity, has_record
 from a2ls.training import TrainJob
 
 _PROMOTED = "a2ls:promoted:"
-_PROMOTED_KEY = _PROMOTED + "{stage}:{rung}"
+PROMOTED_KEY = _PROMOTED + "{stage}:{rung}"
 
 
 def rung_sizes(config: SearchConfig, candidates: int) -> list[int]:
@@ -167,7 +167,7 @@ class Race:
         rung = race.rung + 1
         if rung == len(self._config.rungs):
             return []
-        key = _PROMOTED_KEY.format(stage=stage, rung=rung)
+        key = PROMOTED_KEY.format(stage=stage, rung=rung)
         numbers = self._study._storage.get_study_system_attrs(self._study._study_id).get(key)
         if numbers is None:
             scored = [runner.trial.number for runner in race.members if not runner.is_out]

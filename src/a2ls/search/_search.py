@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, Failure
 from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
@@ -32,15 +30,17 @@ from a2ls.studies import (
     TrialRecord,
     baseline,
     engine_for,
-    has_record,
+    find_study,
     note_versions,
     noted_versions,
     open_study,
     read_candidate,
     read_further,
     read_record,
+    read_records,
+    reopen_failed,
 )
-from a2ls.training import differences, plain_baseline, to_mapping, with_mapping
+from a2ls.training import NotARun, differences, plain_baseline, to_mapping, with_mapping
 
 _KIND = "search"
 _SECONDS_SPENT = "seconds_spent"
@@ -85,6 +85,10 @@ class Search:
         budget: When to end before the last stage.
         sampler: What proposes losses, instead of what the configuration names; it must write them as `encoding` says.
         encoding: How that sampler writes a loss.
+        read_only: Whether only to read: the storage must have the study then, and nothing is made in it.
+
+    Raises:
+        NotARun: If it has no such study.
     """
 
     def __init__(
@@ -96,30 +100,35 @@ class Search:
         *,
         sampler: BaseSampler | None = None,
         encoding: Encoding = "bits",
+        read_only: bool = False,
     ) -> None:
         self.config = config
         self.budget = budget or Budget()
         own, own_encoding = _make_sampler(config)
         self._encoding = own_encoding if sampler is None else encoding
-        self.study = open_study(storage, name, sampler or own, config.make_pruner())
+        find = find_study if read_only else open_study
+        names = study_names(name)
+        study = find(storage, names[0], sampler or own, config.make_pruner())
+        if study is None:
+            raise NotARun(f"the storage has no study {name!r}, which the search should be in")
+        self.study = study
         """The candidates as an Optuna study."""
-        self._further_study = open_study(storage, f"{name}-further")
-        self._baselines_study = open_study(storage, f"{name}-baselines")
+        self._further_study, self._baselines_study = (find(storage, each) for each in names[1:])
         # Reading a record takes longer than finding it, and those that have ended do not change.
         self._candidates: dict[int, Candidate] = {}
         self._further: dict[int, FurtherTraining] = {}
 
     def candidates(self) -> list[Candidate]:
         """All candidates so far, in the order in which they were proposed, each with its first training."""
-        return _read_all(self.study, read_candidate, self._candidates)
+        return read_records(self.study, read_candidate, self._candidates)
 
     def further(self) -> list[FurtherTraining]:
         """The trainings of candidates after their first."""
-        return _read_all(self._further_study, read_further, self._further)
+        return [] if self._further_study is None else read_records(self._further_study, read_further, self._further)
 
     def baselines(self) -> list[TrialRecord]:
         """The trainings of the baselines so far."""
-        return _read_all(self._baselines_study, read_record, {})
+        return [] if self._baselines_study is None else read_records(self._baselines_study, read_record, {})
 
     def promotions(self) -> dict[tuple[int, int], tuple[int, ...]]:
         """Which candidates were found worth more trainings: their numbers, by stage and rung; the first rung is 0."""
@@ -145,8 +154,12 @@ class Search:
 
         Raises:
             BadInput: If scores are relative to the plain agent, and it has none in some environment.
+            Failure: If the machine is at fault, one training after the other fails for one reason, or all candidates
+                have failed.
         """
         config, study = self.config, self.study
+        if self._baselines_study is None or self._further_study is None:
+            raise RuntimeError("a search that was opened to be read cannot be run")
         baselines = GridSource(self._baselines_study, baseline_runs(config))
         candidates = CandidateSource(study, config, self.budget, self._encoding, self.ranking)
         further = FurtherSource(self._further_study, candidates.race)
@@ -167,6 +180,12 @@ class Search:
         finally:
             study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
         self._require_scale()
+        self._require_some_success()
+
+    def _require_some_success(self) -> None:
+        candidates = self.candidates()
+        if candidates and all(candidate.state == "failed" for candidate in candidates):
+            raise Failure(f"all {len(candidates)} candidates failed, the last because: {candidates[-1].reasons[-1]}")
 
     def _require_scale(self) -> None:
         """A search on several environments can say nothing if the plain agent failed in one of them."""
@@ -186,30 +205,19 @@ class Search:
         return noted_versions(self.study)
 
 
-R = TypeVar("R", bound=TrialRecord)
-
-
-def _read_all(study: optuna.Study, read: Callable[[FrozenTrial], R], ended: dict[int, R]) -> list[R]:
-    """The records of a study; those that have ended are kept in `ended`."""
-    records = []
-    for trial in study.get_trials(deepcopy=False):
-        if has_record(trial):
-            record = ended.get(trial.number)
-            if record is None:
-                record = read(trial)
-                if record.state != "running":
-                    ended[trial.number] = record
-            records.append(record)
-    return records
+def study_names(name: str) -> tuple[str, str, str]:
+    """The studies of a search of this name: its candidates, their further trainings, and its baselines."""
+    return name, f"{name}-further", f"{name}-baselines"
 
 
 class SearchFolder:
     """A search on disk: its settings, its candidates and its baselines."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self.files = StudyFolder(path)
+    def __init__(self, files: StudyFolder, settings: Settings) -> None:
+        self.files = files
         self.settings = settings
-        self._storage = self.files.open_storage(settings.storage)
+        self._reader: Search | None = None
+        self._writer: Search | None = None
 
     @property
     def path(self) -> Path:
@@ -240,15 +248,18 @@ class SearchFolder:
             name: Name of the study; by default that of the folder.
         """
         settings = Settings(config, budget or Budget(), storage, name or path.resolve().name)
-        StudyFolder(path).create(settings.to_mapping())
-        return SearchFolder(path, settings)
+        files = StudyFolder(path)
+        files.create(settings.to_mapping(), study_names(settings.name))
+        return SearchFolder(files, settings)
 
     @staticmethod
     def open(path: Path) -> SearchFolder:
         """The folder of a search that exists."""
-        return SearchFolder(
-            path, Settings.from_mapping(StudyFolder(path).read_settings(_KIND, ("name", "storage", "budget")))
-        )
+        files = StudyFolder(path)
+        values = files.read_settings(_KIND, ("name", "storage", "budget"))
+        settings = Settings.from_mapping(values)
+        files.require_whole(values, settings.to_mapping())
+        return SearchFolder(files, settings)
 
     def change(self, *, stages: int | None = None, budget: Budget | None = None) -> None:
         """Change when the search ends, here and in config.toml. Nothing else of a search can change.
@@ -261,7 +272,21 @@ class SearchFolder:
         with self.files.acquire():
             self.files.write_settings(settings.to_mapping())
         self.settings = settings
-        self._search.config, self._search.budget = settings.config, settings.budget
+        self._reader = self._writer = None
+
+    def retry_failed(self) -> int:
+        """Let candidates that have failed be trained again, when the search is run next; returns how many.
+
+        What was bred meanwhile stays. A further training that has failed is not tried again: its candidate was judged
+        by the others.
+
+        Raises:
+            BadInput: If another process is at work in the folder, or the storage is not one that can do it.
+        """
+        with self.files.acquire():
+            count = reopen_failed(self.study())
+        self._reader = self._writer = None  # They remember how trials ended.
+        return count
 
     def candidates(self) -> list[Candidate]:
         """All candidates so far, in the order in which they were proposed, each with its first training."""
@@ -292,19 +317,35 @@ class SearchFolder:
         return self._search.versions()
 
     def study(self) -> optuna.Study:
-        """The candidates as an Optuna study."""
-        return self._search.study
+        """The candidates as an Optuna study, which can be written as well."""
+        return self._writing.study
 
-    @cached_property
+    @property
     def _search(self) -> Search:
-        """Opened once: a view reads the trainings at every event."""
-        return Search(self.config, self._storage, self.settings.name, self.settings.budget)
+        """What to read from: whatever is open, since a view reads the trainings at every event."""
+        if self._writer is not None:
+            return self._writer
+        if self._reader is None:
+            self._reader = self._open(read_only=True)
+        return self._reader
+
+    @property
+    def _writing(self) -> Search:
+        if self._writer is None:
+            self._writer = self._open(read_only=False)
+        return self._writer
+
+    def _open(self, *, read_only: bool) -> Search:
+        settings = self.settings
+        storage = self.files.open_storage(settings.storage, read_only=read_only)
+        return Search(settings.config, storage, settings.name, settings.budget, read_only=read_only)
 
     def run(
         self,
         engine: Engine | None = None,
         *,
         workers: int = 1,
+        stall_seconds: float = float("inf"),
         on_event: Callable[[Event], None] = lambda _: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -315,11 +356,12 @@ class SearchFolder:
         Args:
             engine: What runs the trainings; by default processes on this machine.
             workers: How many of them, with one thread each.
+            stall_seconds: A training of which nothing was heard for so long is ended, and tried again.
             on_event: Called with everything that happens.
             on_wait: Called at least twice a second.
         """
-        with self.files.acquire(), engine_for(self.files, engine, workers) as chosen:
-            self._search.run(chosen, on_event=on_event, on_wait=on_wait)
+        with self.files.acquire(), engine_for(self.files, engine, workers, stall_seconds) as chosen:
+            self._writing.run(chosen, on_event=on_event, on_wait=on_wait)
 
 
 def search(

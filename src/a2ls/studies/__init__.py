@@ -4,7 +4,7 @@ A `StudyFolder` is one of either on disk. Each training is a trial of a study, w
 `TrialRecord`. A `Method` is what is trained, and `GridSource` the jobs of methods x environments x seeds.
 """
 
-from a2ls.studies._folder import StudyFolder, engine_for, note_versions, noted_versions, open_study
+from a2ls.studies._folder import StudyFolder, engine_for, find_study, note_versions, noted_versions, open_study
 from a2ls.studies._grid import (
     GridSource,
     Method,
@@ -30,6 +30,8 @@ from a2ls.studies._trial_records import (
     read_candidate,
     read_further,
     read_record,
+    read_records,
+    reopen_failed,
     running_trials,
     stage_and_environment,
     waits_for_others,
@@ -48,6 +50,7 @@ __all__ = [
     "TrialWriter",
     "baseline",
     "engine_for",
+    "find_study",
     "further_identity",
     "has_record",
     "label_of",
@@ -62,6 +65,8 @@ __all__ = [
     "read_candidate",
     "read_further",
     "read_record",
+    "read_records",
+    "reopen_failed",
     "running_trials",
     "stage_and_environment",
     "stored_method",

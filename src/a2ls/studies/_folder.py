@@ -9,9 +9,8 @@ winner.json     what a cross-validation says, with the best loss if it may be be
 
 from __future__ import annotations
 
-import sqlite3
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,19 @@ from typing import Any
 import optuna
 import sqlalchemy
 import tomli_w
-from filelock import AcquireReturnProxy, FileLock, Timeout
+from filelock import AcquireReturnProxy, FileLock
+from optuna.exceptions import StorageInternalError
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.storages import BaseStorage
+from optuna.storages import BaseStorage, RDBStorage
 
 from a2ls._errors import BadInput
-from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable
+from a2ls._files import acquire, write_whole
+from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable, taken_by_default
 from a2ls.engine import Engine, LocalEngine
-from a2ls.training import NotARun, versions, write_whole
+from a2ls.studies._database import create_database, has_trials, mend_database, open_database
+from a2ls.training import NotARun, versions
 
-# Another process may hold SQLite's lock for a moment.
-_SQLITE_PATIENCE_SECONDS = 60
 _VERSIONS = "versions"
 
 
@@ -39,33 +39,57 @@ class StudyFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = path / "config.toml"
-        self.database = path / "storage.db"
-        self.checkpoints = path / "checkpoints"
-        self.log = path / "workers.log"
-        self.winner = path / "winner.json"
-        self._lock = FileLock(path / ".lock")
+        """As it was given, to be shown."""
+        home = path.absolute()  # An environment may change the folder that its process is in.
+        self.config = home / "config.toml"
+        self.database = home / "storage.db"
+        self.checkpoints = home / "checkpoints"
+        self.log = home / "workers.log"
+        self.winner = home / "winner.json"
+        self.taken_by_default: tuple[str, ...] = ()
+        """Settings that config.toml of an earlier version does not have, once it was read."""
+        self._schema_version = SCHEMA_VERSION
 
-    def create(self, settings: dict[str, Any]) -> None:
+    def create(self, settings: dict[str, Any], studies: Sequence[str]) -> None:
         """Make the folder of a new search or benchmark. It may exist, but must not hold one.
 
+        It holds one from the moment on at which config.toml is there, which is written last.
+
         Args:
-            settings: What config.toml is to hold, with the `kind`, and the `name` of its study in the `storage`.
+            settings: What config.toml is to hold, with the `kind`, and the URL of the `storage`.
+            studies: The names of its studies in that storage.
 
         Raises:
-            BadInput: If the storage has such a study already.
+            BadInput: If the storage has such a study already, or another process is making the folder.
             NotARun: If the folder cannot be used.
         """
-        name, storage = settings["name"], settings["storage"]
-        if storage and name in optuna.get_all_study_names(self.open_storage(storage)):
-            raise BadInput(f"the storage {storage!r} has a study {name!r} already: choose another name")
+        url = settings["storage"]
+        storage = self._shared_storage(url, create=True) if url else None
+        taken = set() if storage is None else {*studies}.intersection(optuna.get_all_study_names(storage))
+        if taken:
+            raise BadInput(f"the storage {url!r} has a study {min(taken)!r} already: choose another name")
+        self._require_free(settings["kind"])
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self.acquire():
+            self._require_free(settings["kind"])
+            if storage is not None:
+                _make_studies(storage, studies)
+            else:
+                create_database(self.database, lambda new: _make_studies(new, studies))
+            self.write_settings(settings)
+
+    def _require_free(self, kind: str) -> None:
+        """Refuse a place that holds something."""
         if self.config.exists():
-            held = self._settings(settings["kind"]).get("kind", "training")
+            held = self._settings(kind).get("kind", "training")
             raise NotARun(f"{self.path} already holds a {held}: resume it, or choose another folder")
         if self.path.exists() and not self.path.is_dir():
             raise NotARun(f"{self.path} is a file, but must be a folder")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.write_settings(settings)
+        if self.database.exists() and has_trials(self.database):
+            raise NotARun(
+                f"{self.path} has trainings in {self.database.name}, but no {self.config.name} that says of what: "
+                "put that back, or choose another folder"
+            )
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Replace the settings."""
@@ -86,6 +110,18 @@ class StudyFolder:
             raise NotARun(f"{self.config} lacks {', '.join(missing)}")
         return settings
 
+    def require_whole(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+        """Check that config.toml has all settings, or note which it has not if an earlier version wrote it.
+
+        Args:
+            given: What `read_settings` returned.
+            whole: All settings, as they are understood.
+
+        Raises:
+            BadInput: If one is missing.
+        """
+        self.taken_by_default = taken_by_default(given, whole, self._schema_version, self.config)
+
     def read_kind(self) -> str:
         """What is in the folder: a search or a benchmark.
 
@@ -104,53 +140,61 @@ class StudyFolder:
             settings = tomllib.loads(self.config.read_text())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise NotARun(f"{self.config} is not valid TOML: {error}") from error
-        require_readable(settings.pop(SCHEMA_KEY, 1), self.config)
+        version = settings.pop(SCHEMA_KEY, 1)
+        require_readable(version, self.config)
+        self._schema_version = version
         grid = settings.get("grid", {})
-        if "contenders" in grid:  # As version 1 called them.
+        if isinstance(grid, dict) and "contenders" in grid:  # As version 1 called them.
             grid["methods"] = grid.pop("contenders")
         return settings
 
     def acquire(self) -> AcquireReturnProxy[FileLock]:
         """The right to train in this folder, which one process at a time has; use it in a `with`."""
-        try:
-            return self._lock.acquire(timeout=0)
-        except Timeout:
-            raise BadInput(f"another process is at work in {self.path}: wait for it, or end it") from None
+        return acquire(self.path)
 
-    def open_storage(self, url: str) -> BaseStorage:
-        """The storage with this URL; the folder's own database if it is empty."""
-        if url:
-            try:
-                return optuna.storages.get_storage(url)
-            except Exception as error:
-                raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
-        storage = optuna.storages.RDBStorage(
-            f"sqlite:///{self.database}",
-            engine_kwargs={"connect_args": {"timeout": _SQLITE_PATIENCE_SECONDS}},
-        )
-        sqlalchemy.event.listen(storage.engine, "connect", _write_ahead)
-        storage.engine.dispose()  # The connections from before that.
-        return optuna.storages.get_storage(storage)
+    def open_storage(self, url: str, *, read_only: bool) -> BaseStorage:
+        """The storage with this URL, which exists; the folder's own database if it is empty.
+
+        Args:
+            url: What config.toml says, which a stranger may have written: nothing is ever made there.
+            read_only: Whether only to read. A file is opened in such a way; of another storage it is a promise.
+
+        Raises:
+            BadInput: If there is no such storage, or it cannot be used.
+        """
+        if not url:
+            return open_database(self.database, read_only=read_only)
+        try:
+            parsed = sqlalchemy.make_url(url)
+        except sqlalchemy.exc.ArgumentError as error:
+            raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
+        if parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.query:
+            return open_database(Path(parsed.database), read_only=read_only)
+        return self._shared_storage(url, create=False)
+
+    def mend(self) -> None:
+        """Complete a database that a kill left unfinished, which could happen while an earlier version made it."""
+        if self.database.exists():
+            with self.acquire():
+                mend_database(self.database)
+
+    def _shared_storage(self, url: str, *, create: bool) -> BaseStorage:
+        try:
+            return optuna.storages.get_storage(RDBStorage(url, skip_table_creation=not create))
+        except Exception as error:
+            raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
 
 
 @contextmanager
-def engine_for(folder: StudyFolder, engine: Engine | None, workers: int) -> Iterator[Engine]:
+def engine_for(
+    folder: StudyFolder, engine: Engine | None, workers: int, stall_seconds: float = float("inf")
+) -> Iterator[Engine]:
     """The engine that is given, or else processes of this machine, which end with the `with`."""
     if engine is not None:
         yield engine
         return
-    with LocalEngine(workers, folder.checkpoints, log=folder.log) as local:
+    with LocalEngine(workers, folder.checkpoints, log=folder.log, stall_seconds=stall_seconds) as local:
         yield local
-
-
-def _write_ahead(connection: sqlite3.Connection, _: object) -> None:
-    """Let readers not disturb the writer, and let a write not wait for the disk.
-
-    A record takes about twenty writes. What was written survives a kill of any process; only when the machine itself
-    fails may the last moments be lost, and then as a whole.
-    """
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def note_versions(study: optuna.Study) -> None:
@@ -171,17 +215,38 @@ def open_study(
     Raises:
         BadInput: If a newer program has written it.
     """
-    study = optuna.create_study(
-        storage=storage,
-        study_name=name,
-        direction="maximize",
-        sampler=sampler or RandomSampler(),
-        pruner=pruner or optuna.pruners.NopPruner(),
-        load_if_exists=True,
-    )
-    version = study.user_attrs.get(SCHEMA_KEY)
-    if version is not None:
-        require_readable(version, f"the study {name!r}")
-    elif not study.get_trials(deepcopy=False):
-        study.set_user_attr(SCHEMA_KEY, SCHEMA_VERSION)
+    if name not in optuna.get_all_study_names(storage):
+        _make_studies(storage, [name])
+    study = find_study(storage, name, sampler, pruner)
+    assert study is not None
     return study
+
+
+def find_study(
+    storage: BaseStorage, name: str, sampler: BaseSampler | None = None, pruner: BasePruner | None = None
+) -> optuna.Study | None:
+    """The study of this name; None if there is none. Nothing is written.
+
+    Raises:
+        BadInput: If a newer program has written it.
+    """
+    try:
+        study = optuna.load_study(
+            storage=storage,
+            study_name=name,
+            sampler=sampler or RandomSampler(),
+            pruner=pruner or optuna.pruners.NopPruner(),
+        )
+    except KeyError:
+        return None
+    except StorageInternalError as error:
+        # A kill while an earlier version made the storage: who may write mends it.
+        raise NotARun(f"the storage has the study {name!r} more than once: --resume mends it") from error
+    require_readable(study.user_attrs.get(SCHEMA_KEY, 1), f"the study {name!r}")
+    return study
+
+
+def _make_studies(storage: BaseStorage, names: Sequence[str]) -> None:
+    for name in names:
+        study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
+        study.set_user_attr(SCHEMA_KEY, SCHEMA_VERSION)

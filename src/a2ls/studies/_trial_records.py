@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import optuna
+from optuna.storages import RDBStorage
+from optuna.storages._rdb import models
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
+from sqlalchemy import delete, update
 
+from a2ls._errors import BadInput
 from a2ls.engine import JobKey
 from a2ls.space import ANY_HORIZON, Loss
-from a2ls.training import NO_LOSS, Curve, CurvePoint, TrainJob, baseline_loss, is_baseline, loss_text, split_method
+from a2ls.training import (
+    NO_LOSS,
+    Curve,
+    CurvePoint,
+    NotARun,
+    TrainJob,
+    baseline_loss,
+    is_baseline,
+    loss_text,
+    split_method,
+)
 
 State = Literal["running", "finished", "pruned", "failed"]
 
@@ -121,6 +135,58 @@ def read_candidate(trial: FrozenTrial) -> Candidate:
         parents=tuple(attributes[_PARENTS]),
         repeat_of=attributes.get(_REPEAT_OF),
     )
+
+
+R = TypeVar("R", bound=TrialRecord)
+
+
+def read_records(study: optuna.Study, read: Callable[[FrozenTrial], R], ended: dict[int, R]) -> list[R]:
+    """The trainings of a study, in their order.
+
+    Args:
+        study: Where they are.
+        read: How to read one.
+        ended: Those that had ended when they were read before, by number, which need not be read again; new ones are
+            added.
+
+    Raises:
+        NotARun: If what is stored of one makes no sense.
+    """
+    records = []
+    try:
+        for trial in study.get_trials(deepcopy=False):
+            if has_record(trial):
+                record = ended.get(trial.number)
+                if record is None:
+                    record = read(trial)
+                    if record.state != "running":
+                        ended[trial.number] = record
+                records.append(record)
+    except (KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
+        words = f"{type(error).__name__}: {error}"
+        raise NotARun(f"the trainings of the study {study.study_name!r} cannot be read: {words}") from error
+    return records
+
+
+def reopen_failed(study: optuna.Study) -> int:
+    """Let trainings of a study that have failed run again, as if they had been interrupted; returns how many.
+
+    Optuna has no way to do this, so it is done in its tables. Storages that are open keep what they know.
+
+    Raises:
+        BadInput: If the storage has no tables.
+    """
+    storage = getattr(study._storage, "_backend", study._storage)
+    if not isinstance(storage, RDBStorage):
+        raise BadInput(f"failed trainings can be tried again in an SQL storage, but this is a {type(storage).__name__}")
+    failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+    ids = [trial._trial_id for trial in failed if has_record(trial)]
+    values, trials = models.TrialIntermediateValueModel, models.TrialModel
+    with storage.engine.begin() as connection:
+        connection.execute(delete(values).where(values.trial_id.in_(ids)))
+        running = {"state": TrialState.RUNNING, "datetime_complete": None}
+        connection.execute(update(trials).where(trials.trial_id.in_(ids)).values(running))
+    return len(ids)
 
 
 def waits_for_others(trial: BaseTrial | FrozenTrial) -> bool:

@@ -35,13 +35,14 @@ from a2ls.training._presets import (
 from a2ls.training._run_folder import (
     DEFAULT_CHECKPOINT_SECONDS,
     Checkpoint,
+    DamagedCheckpoint,
     NotARun,
+    NotSaved,
     Result,
     RunFolder,
     versions,
-    write_whole,
 )
-from a2ls.training._seeds import derived_seed
+from a2ls.training._seeds import derived_seed, require_seed
 from a2ls.training._settings import (
     differences,
     option_text,
@@ -95,8 +96,10 @@ __all__ = [
     "CheckpointedRun",
     "Curve",
     "CurvePoint",
+    "DamagedCheckpoint",
     "Diverged",
     "NotARun",
+    "NotSaved",
     "PresetName",
     "ReplayBuffer",
     "Result",
@@ -128,6 +131,7 @@ __all__ = [
     "read_job",
     "read_trained_agent",
     "require_baseline",
+    "require_seed",
     "require_trainable",
     "run_in_folder",
     "settings_text",
@@ -140,5 +144,4 @@ __all__ = [
     "with_baseline",
     "with_mapping",
     "with_settings",
-    "write_whole",
 ]

@@ -14,6 +14,7 @@ from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable
 from a2ls.space import Loss, find_loss
 from a2ls.training._config import TrainConfig
 from a2ls.training._presets import DEFAULT_PRESET, preset, preset_for
+from a2ls.training._seeds import require_seed
 from a2ls.training._settings import PRESET, to_mapping, with_mapping
 
 NO_LOSS = "none"
@@ -25,7 +26,7 @@ class TrainJob:
     """What `train` is called with, and all that its curve depends on; knows nothing of workers and storages.
 
     Raises:
-        BadInput: If the settings of the agent are not for such a loss.
+        BadInput: If the settings of the agent are not for such a loss, or the seed is too large.
     """
 
     config: TrainConfig
@@ -33,6 +34,7 @@ class TrainJob:
     seed: int
 
     def __post_init__(self) -> None:
+        require_seed(self.seed)
         if self.loss is not None:
             self.config.agent.require_loss(self.loss)
 

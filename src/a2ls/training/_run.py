@@ -8,6 +8,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Literal
 
 import torch
@@ -72,9 +73,24 @@ class CheckpointedRun:
         """Time spent training, that of earlier processes included, as far as the checkpoint remembers them."""
         return self._seconds_before + time.monotonic() - self._start
 
-    def to_the_end(self, *, on_step: Callable[[Training], None], on_evaluation: OnEvaluation) -> None:
-        """Train what is left; the arguments are those of `Training.run`."""
-        self._training.run(on_step=on_step, on_evaluation=on_evaluation, on_episode=self._save_if_due)
+    def to_the_end(
+        self,
+        *,
+        on_step: Callable[[Training], None],
+        on_evaluation: OnEvaluation,
+        on_evaluation_step: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Train what is left; the arguments are those of `Training.run`.
+
+        Raises:
+            NotSaved: If a checkpoint cannot be written.
+        """
+        self._training.run(
+            on_step=on_step,
+            on_evaluation=on_evaluation,
+            on_episode=self._save_if_due,
+            on_evaluation_step=on_evaluation_step,
+        )
 
     def _save_if_due(self, training: Training) -> None:
         if self._checkpoint is not None and self._checkpoint.is_due(self._checkpoint_seconds):
@@ -109,14 +125,15 @@ def run_in_folder(
         video: In which format to record an episode of the trained agent; None for no video.
 
     Raises:
+        BadInput: If another process trains in the folder, or the checkpoint is damaged.
         Diverged: If the networks are no longer finite; the curve and the reason are kept in the folder.
+        NotSaved: If a checkpoint cannot be written.
     """
     ended = folder.read_result()
     if ended is not None and (ended.state == "diverged" or video is None):
         return ended
     job = folder.job
-    training = Training(job.config, job.loss, job.seed)
-    try:
+    with folder.acquire(), closing(Training(job.config, job.loss, job.seed)) as training:
         run = CheckpointedRun(training, folder.checkpoint, checkpoint_seconds)
         if ended is None:
             # Points after the checkpoint are found again, and are the same.
@@ -125,9 +142,7 @@ def run_in_folder(
             ended = _to_the_end(run, training, folder, on_step, on_evaluation, keep_checkpoints=keep_checkpoints)
         if video is not None:
             seed = seeds.derived_seed(job.seed, seeds.VIDEO)
-            record_video(training.policy, job.config.environment, seed, folder.path / f"video.{video}")
-    finally:
-        training.close()
+            record_video(training.policy, job.config.environment, seed, folder.home / f"video.{video}")
     return ended
 
 

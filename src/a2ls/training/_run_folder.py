@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 import platform
 import time
-from collections.abc import Callable
+import tomllib
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, Failure
+from a2ls._files import acquire, write_whole
+from a2ls._schema import SCHEMA_KEY, taken_by_default
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve
 from a2ls.training._job import TrainJob, read_job
 
 if TYPE_CHECKING:
+    from filelock import AcquireReturnProxy, FileLock
+
     from a2ls.training._trainer import Training
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write` with a temporary path beside `path`, and put the result in its place at once."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    write(temporary)
-    temporary.replace(path)
 
 
 class NotARun(BadInput):
     """A folder that does not hold what it is expected to hold."""
+
+
+class NotSaved(Failure):
+    """The machine could not write a checkpoint. The one before it, if there is one, is still there."""
+
+
+class DamagedCheckpoint(BadInput):
+    """A checkpoint that no training can go on from."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +61,28 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = path / "config.toml"
-        self.curve = path / "curve.csv"
-        self.checkpoint = Checkpoint(path / "checkpoint.pt")
-        self.checkpoints = path / "checkpoints"
-        self.result = path / "result.json"
-        self.tensorboard = path / "tensorboard"
+        """As it was given, to be shown."""
+        self.home = path.absolute()  # An environment may change the folder that its process is in.
+        self.config = self.home / "config.toml"
+        self.curve = self.home / "curve.csv"
+        self.checkpoint = Checkpoint(self.home / "checkpoint.pt")
+        self.checkpoints = self.home / "checkpoints"
+        self.result = self.home / "result.json"
+        self.tensorboard = self.home / "tensorboard"
+        self.taken_by_default: tuple[str, ...] = ()
+        """Settings that config.toml of an earlier version does not have, once it was read."""
 
     @staticmethod
     def create(path: Path, job: TrainJob) -> RunFolder:
         """Make the folder of a new training. It may exist, but must not hold a run."""
         folder = RunFolder(path)
-        if folder.config.exists():
-            raise NotARun(f"{path} already holds a run: resume it with --resume {path}, or choose another folder")
         if path.exists() and not path.is_dir():
             raise NotARun(f"{path} is a file, but must be a folder")
         path.mkdir(parents=True, exist_ok=True)
-        write_whole(folder.config, lambda file: file.write_text(job.to_toml()))
+        with folder.acquire():
+            if folder.config.exists():
+                raise NotARun(f"{path} already holds a run: resume it with --resume {path}, or choose another folder")
+            write_whole(folder.config, lambda file: file.write_text(job.to_toml()))
         return folder
 
     @staticmethod
@@ -84,11 +93,19 @@ class RunFolder:
             raise NotARun(f"{path} holds no run: there is no {folder.config.name} in it")
         return folder
 
+    def acquire(self) -> AcquireReturnProxy[FileLock]:
+        """The right to train in this folder, which one process at a time has; use it in a `with`."""
+        return acquire(self.path)
+
     @cached_property
     def job(self) -> TrainJob:
         """What is trained here; read once, since it never changes."""
         # Not from the usual preset: a run of an earlier version does not say where its settings come from.
-        return read_job(self.config, TrainJob(TrainConfig(), None, 0))
+        job = read_job(self.config, TrainJob(TrainConfig(), None, 0))
+        given = tomllib.loads(self.config.read_text())
+        whole = tomllib.loads(job.to_toml())
+        self.taken_by_default = taken_by_default(given, whole, given.get(SCHEMA_KEY, 1), self.config)
+        return job
 
     def kept_checkpoint(self, step: int) -> Checkpoint:
         """That of the evaluation after so many steps, which is there if the training was told to keep them."""
@@ -158,26 +175,45 @@ class Checkpoint:
         Args:
             training: What to save.
             seconds: How long it has trained so far.
+
+        Raises:
+            NotSaved: If it cannot be written, as on a full disk.
         """
         import torch  # noqa: PLC0415 (slow to import, and many who ask for this class only want to know of the file)
 
         start = time.monotonic()
-        self.path.parent.mkdir(exist_ok=True)
         state = {"training": training.state_dict(), "seconds": seconds}
-        write_whole(self.path, lambda file: torch.save(state, file))
+        try:
+            self.path.parent.mkdir(exist_ok=True)
+            write_whole(self.path, lambda file: torch.save(state, file))
+        except (OSError, RuntimeError) as error:  # PyTorch raises the latter for all that goes wrong with a file.
+            words = getattr(error, "strerror", None) or str(error).partition(chr(10))[0]
+            raise NotSaved(f"the checkpoint {self.path} cannot be written: {words}") from error
         self._last = time.monotonic()
         self._cost = self._last - start
 
     def restore(self, training: Training) -> float:
-        """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken."""
+        """Bring a new training to the checkpoint, if there is one; returns the seconds it had taken.
+
+        Raises:
+            DamagedCheckpoint: If it cannot; the training is of no more use then.
+        """
         import torch  # noqa: PLC0415
 
         if not self.path.exists():
             return 0.0
-        # Mapped, because a replay buffer full of images would not fit into the memory twice.
-        state = torch.load(self.path, map_location=training.device, weights_only=True, mmap=True)
-        training.load_state_dict(state["training"])
-        return float(state["seconds"])
+        try:
+            # Mapped, because a replay buffer full of images would not fit into the memory twice.
+            state = torch.load(self.path, map_location=training.device, weights_only=True, mmap=True)
+            training.load_state_dict(state["training"])
+            return float(state["seconds"])
+        except MemoryError:
+            raise
+        except Exception as error:  # Bytes that are not those of a checkpoint lead anywhere.
+            words = " ".join(str(error).split()) or type(error).__name__
+            raise DamagedCheckpoint(
+                f"the training cannot go on from {self.path}: {words}. Delete that file to begin it anew"
+            ) from error
 
     def remove(self) -> None:
         """Delete the checkpoint, if there is one, and all that belongs to it."""

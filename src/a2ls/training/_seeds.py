@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from a2ls._errors import BadInput
+
+HIGHEST_SEED = 2**32 - 1
+"""As NumPy and Gymnasium have it."""
+
 # Which part of a run a seed is for. The numbers enter the seeds: changing one changes every curve.
 AGENT, EXPLORATION, REPLAY, TRAINING_EPISODE, EVALUATION_EPISODE, VIDEO = range(6)
 
@@ -15,3 +20,13 @@ def derived_seed(seed: int, *path: int) -> int:
     happens in one part (another number of evaluation episodes, a resume) changes the randomness of the others.
     """
     return int(np.random.SeedSequence((seed, *path)).generate_state(1)[0] >> 1)
+
+
+def require_seed(seed: int) -> None:
+    """Refuse a seed that not everything here can be seeded with.
+
+    Raises:
+        BadInput: If it is negative, or too large.
+    """
+    if not 0 <= seed <= HIGHEST_SEED:
+        raise BadInput(f"seed is {seed}, but must be from 0 to {HIGHEST_SEED}")

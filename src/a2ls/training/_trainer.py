@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
 from a2ls.agents import PRIORITIES, Metrics, make_agent
-from a2ls.envs import Action, AgentEnv, Observation, make_env
+from a2ls.envs import Action, AgentEnv, Observation, UnsuitableEnvironment, make_env
 from a2ls.recorder import Recorded
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
@@ -49,17 +49,27 @@ Policy = Callable[[Observation], Any]
 """Maps an observation to an action, or a batch of observations to one of actions."""
 
 
-def evaluate(policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int]) -> tuple[float, ...]:
+LONGEST_EVALUATION = 100_000
+"""Agent steps after which an evaluation episode is taken to have no end."""
+
+
+def evaluate(
+    policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int], on_step: Callable[[], None] = lambda: None
+) -> tuple[float, ...]:
     """The return of one episode per environment, played side by side so that the policy sees them as one batch.
 
     Args:
         policy: Maps observations (E, *observation) to actions (E, action_dim).
         envs: One environment per episode.
         seeds: One seed per episode.
+        on_step: Called after each step of all that still play.
+
+    Raises:
+        UnsuitableEnvironment: If an episode does not end.
     """
     returns = [0.0] * len(envs)
     observations = {i: env.reset(seed=seed)[0] for i, (env, seed) in enumerate(zip(envs, seeds, strict=True))}
-    while observations:
+    for _ in range(LONGEST_EVALUATION):
         actions = policy(np.stack(list(observations.values())))
         for i, action in zip(list(observations), actions, strict=True):
             observation, reward, terminated, truncated, _ = envs[i].step(action)
@@ -68,7 +78,13 @@ def evaluate(policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int]) -> 
                 del observations[i]
             else:
                 observations[i] = observation
-    return tuple(returns)
+        on_step()
+        if not observations:
+            return tuple(returns)
+    raise UnsuitableEnvironment(
+        f"An evaluation episode had not ended after {LONGEST_EVALUATION:,} agent steps: the environment needs a time "
+        "limit, such as max_episode_steps where it is registered."
+    )
 
 
 OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
@@ -99,7 +115,7 @@ def require_format(state: dict[str, Any]) -> None:
         BadInput: If another version of this program has made it.
     """
     if state.get("format") != _FORMAT:
-        raise BadInput("the checkpoint was made by another version of a2ls: delete it to begin the training anew")
+        raise BadInput("it was made by another version of a2ls")
 
 
 def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEvaluation | None = None) -> Curve:
@@ -181,6 +197,11 @@ class Training:
         return self.agent_steps >= self.config.agent_steps
 
     @property
+    def never_used_its_loss(self) -> bool:
+        """Whether no update had the auxiliary loss, since no episode was as long as it needs."""
+        return 0 < self.updates == self.updates_without_sequences
+
+    @property
     def metrics(self) -> dict[str, float]:
         """The losses and other figures of the last updates."""
         return {name: float(value) for name, value in self._metrics.items()}
@@ -191,6 +212,7 @@ class Training:
         on_evaluation: OnEvaluation | None = None,
         on_step: Callable[[Training], None] | None = None,
         on_episode: Callable[[Training], None] | None = None,
+        on_evaluation_step: Callable[[], None] = lambda: None,
     ) -> Curve:
         """Train to the end from wherever the training stands, and return the curve.
 
@@ -199,6 +221,10 @@ class Training:
             on_step: Called after each agent step and its update.
             on_episode: Called before each episode that starts from its seed alone, which not every life of a game does:
                 the moments at which `state_dict` may be taken.
+            on_evaluation_step: Called after each step of an evaluation.
+
+        Raises:
+            UnsuitableEnvironment: If the environment does what no agent can learn from.
         """
         evaluation_agent_steps = self.config.evaluation_agent_steps()
         ended = True
@@ -215,7 +241,7 @@ class Training:
             if on_step is not None:
                 on_step(self)
             if self.agent_steps == evaluation_agent_steps[len(self.curve.points)]:
-                point = self._evaluate()
+                point = self._evaluate(on_evaluation_step)
                 if on_evaluation is not None and on_evaluation(point) == "stop":
                     self.episode += not ended  # An episode broken off here is over: none goes on under its number.
                     break
@@ -261,7 +287,7 @@ class Training:
         progress = (self.agent_steps - start) / max(self.config.agent_steps - start, 1)
         return begin + (1 - begin) * progress
 
-    def _evaluate(self) -> CurvePoint:
+    def _evaluate(self, on_step: Callable[[], None]) -> CurvePoint:
         # A whole number is always finite: networks that are not show by their losses alone.
         if isinstance(self.env.action_space, spaces.Discrete) and not np.isfinite([*self.metrics.values()]).all():
             raise Diverged(self.step, self.metrics, self.curve)
@@ -273,6 +299,7 @@ class Training:
             lambda observations: self._act(observations, deterministic=True),
             self._evaluation_envs,
             [seeds.derived_seed(self.seed, seeds.EVALUATION_EPISODE, index, episode) for episode in episodes],
+            on_step,
         )
         point = CurvePoint(self.step, returns)
         self.curve = self.curve.with_point(point)

@@ -52,8 +52,8 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen, configs = parse_grid(arguments, "a2ls benchmark", Arguments)
     if chosen.resume is not None:
-        allowed = Arguments(resume=chosen.resume, workers=chosen.workers)
-        refuse_settings(chosen, allowed, "benchmark", "--workers")
+        allowed = Arguments(resume=chosen.resume, workers=chosen.workers, stall_minutes=chosen.stall_minutes)
+        refuse_settings(chosen, allowed, "benchmark", "--workers", "--stall-minutes")
         folder = BenchmarkFolder.open(chosen.resume)
     else:
         methods = (
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> None:
             *(method(text, configs[0].algorithm) for text in (*flat(chosen.loss), *flat(chosen.method))),
         )
         folder = ask(chosen, Grid(methods, configs, chosen.all_seeds), "benchmark")
-    train_grid(folder, chosen.workers, resume_command("benchmark", folder.path))
+    train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("benchmark", folder.path))
     _print_results(Console(), folder)
     fail_if_missing(folder)
 

@@ -46,8 +46,10 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen, configs = parse_grid(arguments, "a2ls operators", Arguments)
     if chosen.resume is not None:
-        allowed = Arguments(resume=chosen.resume, workers=chosen.workers, score=chosen.score)
-        refuse_settings(chosen, allowed, "benchmark", "--workers", "--score")
+        allowed = Arguments(
+            resume=chosen.resume, workers=chosen.workers, stall_minutes=chosen.stall_minutes, score=chosen.score
+        )
+        refuse_settings(chosen, allowed, "benchmark", "--workers", "--stall-minutes", "--score")
         folder = BenchmarkFolder.open(chosen.resume)
     else:
         loss = parse_loss(chosen.loss)
@@ -58,7 +60,7 @@ def run(arguments: Sequence[str]) -> None:
         compared_loss(folder.grid)
     except BadInput as error:
         raise NotARun(f"{folder.path} holds no comparison of operators: {error}") from error
-    train_grid(folder, chosen.workers, resume_command("operators", folder.path))
+    train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("operators", folder.path))
     _print(Console(), folder, chosen.score)
     fail_if_missing(folder)
     say(Console(), f"\nEach environment by itself:  {resume_command('benchmark', folder.path)}")

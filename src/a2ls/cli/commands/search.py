@@ -14,6 +14,7 @@ from rich.console import Console
 from a2ls import training
 from a2ls._errors import BadInput, require
 from a2ls._formatting import count_of, duration
+from a2ls._schema import by_default_words
 from a2ls.analysis import (
     TOP,
     Dataset,
@@ -24,7 +25,15 @@ from a2ls.analysis import (
     read_dataset,
     stages_table,
 )
-from a2ls.cli._options import available_cores, early_options, new_folder, parse, refuse_settings
+from a2ls.cli._options import (
+    StallMinutes,
+    available_cores,
+    early_options,
+    new_folder,
+    parse,
+    refuse_settings,
+    stall_seconds,
+)
 from a2ls.cli.views.candidates import candidates_table, stages_title, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
@@ -51,7 +60,15 @@ from a2ls.training import (
 
 _PRESET: SearchPresetName = "laptop"
 # What may be given beside --resume.
-_NEW_END = ("--workers", "--stages", "--max-trials", "--max-env-steps", "--max-hours")
+_NEW_END = (
+    "--workers",
+    "--stall-minutes",
+    "--retry-failed",
+    "--stages",
+    "--max-trials",
+    "--max-env-steps",
+    "--max-hours",
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,8 @@ class Arguments:
     workers: int = field(default_factory=available_cores)
     """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
 
+    stall_minutes: StallMinutes = 0.0
+
     out: Path | None = None
     """The folder for the search; a new one below runs/ if not given."""
 
@@ -98,6 +117,9 @@ class Arguments:
     resume: Path | None = None
     """Go on with the search in this folder. Of its settings, only --workers, --stages and the budget (--max-trials,
     --max-env-steps, --max-hours) may be given anew: more of them prolongs a search."""
+
+    retry_failed: bool = False
+    """With --resume: train the candidates again that have failed, as after a fault of the machine."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -115,12 +137,17 @@ def run(arguments: Sequence[str]) -> None:
         pixels=chosen_training.environment.pixels,
         allowed=get_args(SearchPresetName),
     )
+    if chosen.retry_failed and folder is None:
+        raise BadInput("--retry-failed is for a search that goes on: give --resume")
     if folder is None:
         path = chosen.out or new_folder(*chosen.settings.environments, name)
         folder = SearchFolder.create(path, chosen.settings, chosen.budget, storage=chosen.storage, name=chosen.name)
     else:
         _change(folder, chosen, defaults)
-    search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {name}")
+    if chosen.retry_failed:
+        say(Console(), f"{count_of(folder.retry_failed(), 'failed candidate')} to be tried again")
+    about = "" if chosen.resume else f"preset {name}"
+    search_in_view(folder, chosen.workers, chosen.stall_minutes, about=about)
     print_summary(Console(), folder)
 
 
@@ -165,31 +192,40 @@ def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> Non
         settings=replace(defaults.settings, stages=chosen.settings.stages),
         budget=chosen.budget,
         workers=chosen.workers,
+        stall_minutes=chosen.stall_minutes,
         resume=chosen.resume,
+        retry_failed=chosen.retry_failed,
     )
     refuse_settings(chosen, allowed, "search", *_NEW_END)
     if (chosen.settings, chosen.budget) != (defaults.settings, defaults.budget):
         folder.change(stages=chosen.settings.stages, budget=chosen.budget)
 
 
-def search_in_view(folder: SearchFolder, workers: int, *, about: str = "", program: str = "a2ls") -> None:
+def search_in_view(
+    folder: SearchFolder, workers: int, stall_minutes: float = 0.0, *, about: str = "", program: str = "a2ls"
+) -> None:
     """Search what the folder says, from wherever it stands, and show how it goes.
 
     Args:
         folder: The search.
         workers: Worker processes.
+        stall_minutes: A training of which nothing was heard for so long is ended; 0 for none.
         about: Words for the heading.
         program: What to type for this program.
     """
+    limit = stall_seconds(stall_minutes)
+    folder.files.mend()
     config, budget = folder.config, folder.settings.budget
     seconds_left = budget.max_hours * 3600 - folder.seconds_spent() if budget.max_hours else float("inf")
     progress = SearchProgress(
         config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
     )
+    if folder.files.taken_by_default:
+        say(Console(), by_default_words(folder.files.taken_by_default))
     header = ", ".join(filter(None, (*config.environments, about, f"in {folder.path}")))
     go_on = resume_command("search", folder.path, program)
     with says_how_to_go_on(go_on, progress.summary), SearchView(progress, header) as view:
-        folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
+        folder.run(workers=workers, stall_seconds=limit, on_event=view.on_event, on_wait=view.on_wait)
 
 
 class _Spent(NamedTuple):

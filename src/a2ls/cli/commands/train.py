@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +14,10 @@ from rich.console import Console
 
 from a2ls import recorder, training
 from a2ls._errors import BadInput, Failure, require
+from a2ls._schema import by_default_words
 from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
 from a2ls.cli.views.curves import LabelledCurve, curves_table
-from a2ls.cli.views.text import resume_command, says_how_to_go_on
+from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
@@ -34,6 +36,9 @@ from a2ls.training import (
     read_job,
     with_baseline,
 )
+
+# More of them than cores only wait for each other, and PyTorch does not survive very many.
+_MOST_THREADS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def run(arguments: Sequence[str]) -> None:
     base = _base_job(arguments)
     defaults = Arguments(settings=base.config, loss=loss_text(base.loss), seed=base.seed)
     chosen = parse(Arguments, "a2ls train", arguments, defaults)
-    require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
+    require(chosen, ("threads",), lambda value: 1 <= value <= _MOST_THREADS, f"be from 1 to {_MOST_THREADS}")
     require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
     if chosen.resume is not None:
         others = ("--video", "--checkpoint-seconds", "--keep-checkpoints", "--threads")
@@ -162,6 +167,8 @@ def train_in_view(
     job = folder.job
     console = Console()
     console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
+    if folder.taken_by_default:
+        say(console, by_default_words(folder.taken_by_default))
     try:
         with says_how_to_go_on(resume_command("train", folder.path)), TrainingView(job) as view:
             result = training.run_in_folder(

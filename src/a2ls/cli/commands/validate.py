@@ -17,7 +17,14 @@ from a2ls._formatting import level_text
 from a2ls._statistics import MANY_SEEDS
 from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
-from a2ls.cli._options import Several, TrainingOptions, available_cores, parse_for_environments, settings_options
+from a2ls.cli._options import (
+    Several,
+    StallMinutes,
+    TrainingOptions,
+    available_cores,
+    parse_for_environments,
+    settings_options,
+)
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
 from a2ls.cli.views.text import print_verdict, say
 from a2ls.search import SearchConfig, SearchFolder
@@ -70,6 +77,8 @@ class Arguments:
     workers: int = field(default_factory=available_cores)
     """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
 
+    stall_minutes: StallMinutes = 0.0
+
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
@@ -86,7 +95,7 @@ def run(arguments: Sequence[str]) -> None:
     )
     console = Console()
     _print_selected(console, validation)
-    train_grid(validation.benchmark, chosen.workers, shlex.join(["a2ls", "validate", *arguments]))
+    train_grid(validation.benchmark, chosen.workers, chosen.stall_minutes, shlex.join(["a2ls", "validate", *arguments]))
     try:
         verdict = validation.verdict()
     except NoVerdict as error:

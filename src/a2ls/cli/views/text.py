@@ -11,6 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from a2ls._errors import Failure
+
 
 def say(console: Console, text: str) -> None:
     """A line as it stands, to be copied."""
@@ -24,7 +26,7 @@ def print_verdict(console: Console, sentence: str) -> None:
 
 @contextmanager
 def says_how_to_go_on(command: str, summary: Callable[[], str] | None = None) -> Iterator[None]:
-    """When the user interrupts what is inside, print what to type to go on with it.
+    """When the user interrupts what is inside, or the machine does, print what to type to go on with it.
 
     Args:
         command: What to type.
@@ -36,6 +38,9 @@ def says_how_to_go_on(command: str, summary: Callable[[], str] | None = None) ->
         if summary is not None:
             say(Console(), summary())
         say(Console(), f"interrupted; go on with:  {command}")
+        raise
+    except Failure:
+        say(Console(), f"ended by an error; go on with:  {command}")
         raise
 
 
