@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from generated_tables import markdown_table, with_tables
 
-from a2ls.envs import PAPER_TASKS
+from a2ls.envs import ATARI_GAMES, PAPER_TASKS
 from a2ls.training import TrainConfig, preset
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "paper.md"
@@ -188,13 +188,15 @@ def rainbow_settings() -> str:
 
 # What experiments cost
 
-PACES = {"paper-vector": 164.6, "paper-image-search": 1454.0, "paper-image": 5733.0}
-"""Milliseconds for an update of SAC + A2-winner on one core of the machine of docs/results.md, by
+PACES = {"paper-vector": 164.6, "paper-image-search": 1454.0, "paper-image": 5733.0, "atari-100k": 32.2}
+"""Milliseconds for an update of the agent with A2-winner on one core of the machine of docs/results.md, by
 
     python benchmarks/update_speed.py --sizes 1024x512
     python benchmarks/update_speed.py --pixels --threads 1 --layouts --sizes 1024x128 1024x512
 
-while a training of low priority ran on the other core.
+while a training of low priority ran on the other core, and on a quiet machine
+
+    python benchmarks/update_speed.py --atari
 """
 
 
@@ -247,6 +249,7 @@ EXPERIMENTS = (
     Experiment(
         "5", "partial observability, 3 methods, 5 seeds", "paper-vector-table", {"cheetah-run": 15, "hopper-hop": 15}
     ),
+    Experiment("5", "Atari-100k: A2-winner, 26 games, 5 seeds", "atari-100k", dict.fromkeys(ATARI_GAMES, 5)),
     Experiment("D.1", "10 operators, 5 seeds", "paper-image-search", dict.fromkeys(_TRAINED_ON, 50)),
     VECTOR_EVOLUTION,
     Experiment("D.6", "4 encoders, 6 tasks, 5 seeds", "paper-vector-table", dict.fromkeys(IMAGE_TASKS, 20)),
@@ -260,11 +263,14 @@ def costs() -> str:
     """How many trainings and updates each experiment of the paper is, and the hours, as Markdown."""
     rows = []
     for each in EXPERIMENTS:
-        pace = PACES[each.preset if each.pixels else "paper-vector"]
-        budget, evolution = _BUDGETS[each.pixels]
-        hours = each.updates * pace / 3.6e6, budget * each.updates / evolution.updates
+        pace = PACES.get(each.preset, PACES["paper-vector"])
+        hours = [each.updates * pace / 3.6e6]
+        if each.preset != "atari-100k":  # The paper's budgets are of SAC.
+            budget, evolution = _BUDGETS[each.pixels]
+            hours.append(budget * each.updates / evolution.updates)
         counts = f"{sum(each.trainings.values()):,}", f"{each.updates / 1e6:,.1f}"
-        rows.append([each.where, each.what, *counts, *(f"{_round(own):,}" for own in hours)])
+        shown = [f"{_round(own):,}" for own in hours]
+        rows.append([each.where, each.what, *counts, *shown, *[""] * (2 - len(shown))])
     headings = ["section", "experiment", "trainings", "million updates", "hours, one core", "hours, one P100"]
     return markdown_table(headings, rows, left=2)
 
