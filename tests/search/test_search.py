@@ -7,7 +7,7 @@ from optuna.trial import TrialState
 
 from a2ls import BadInput
 from a2ls._errors import Failure
-from a2ls.engine import Evaluated, LocalEngine
+from a2ls.engine import Evaluated, Failed, LocalEngine
 from a2ls.search import Budget, Search, SearchConfig, SearchFolder, search, search_command, search_preset
 from a2ls.space import OPERATORS, Loss
 from a2ls.training import loss_text, train
@@ -119,6 +119,71 @@ def test_a_failing_candidate_is_tried_once_more_and_costs_one_job(new_search):
     assert folder.candidates()[1].reasons == ("candidate 1 is broken",) * 2
     assert sum(job.key.number == 1 and job.key.study == folder.study().study_name for job in engine.jobs) == 2
     assert not {1, 2} & {parent for c in folder.candidates() for parent in c.parents}
+
+
+def test_failed_candidates_can_be_tried_again(new_search):
+    calm, folder = new_search(stages=1), new_search(stages=1)
+    calm.run(InstantEngine())
+    folder.run(InstantEngine(2, score=failing(1, 2)))
+    assert folder.retry_failed() == 2
+    assert [c.state for c in folder.candidates()] == ["finished", "running", "running", "finished"]
+    again = SearchFolder.open(folder.path)
+    again.run(InstantEngine(2))
+    assert proposals(again) == proposals(calm)
+    assert scores(again) == scores(calm)
+    assert again.candidates()[1].reasons == ("candidate 1 is broken",) * 2
+    assert again.retry_failed() == 0
+
+
+class AFaultOfTheMachine(InstantEngine):
+    """In the fourth job."""
+
+    def _outcome(self, job, worker):
+        if len(self.jobs) == 4:
+            return [Failed(job, worker, "the disk is full", "machine")]
+        return super()._outcome(job, worker)
+
+
+def test_a_fault_of_the_machine_ends_a_search_and_costs_nothing(new_search):
+    calm, folder = new_search(), new_search()
+    calm.run(InstantEngine(2))
+    with pytest.raises(Failure, match="the disk is full"):
+        folder.run(AFaultOfTheMachine(2))
+    again = SearchFolder.open(folder.path)
+    assert not any(c.reasons for c in again.candidates())
+    again.run(InstantEngine(2))
+    assert proposals(again) == proposals(calm)
+    assert scores(again) == scores(calm)
+
+
+def test_failures_in_a_row_for_one_reason_end_a_search(new_search):
+    def broken(job):
+        return RuntimeError(f"no module at 0x{job.key.number}f: line {job.key.number}")
+
+    folder, engine = new_search(population_size=20, baselines=()), InstantEngine(2, score=broken)
+    with pytest.raises(Failure, match="5 trainings in a row failed for one reason: no module at 0x"):
+        folder.run(engine)
+    assert [c.state for c in folder.candidates()].count("failed") == 5
+    # Others do not count: their reasons differ, or there was a success in between.
+    folder.retry_failed()
+    folder.run(
+        InstantEngine(2, score=lambda job: RuntimeError("ab"[job.key.number % 2]) if job.key.number % 5 else 1.0)
+    )
+    assert [c.state for c in folder.candidates()].count("failed") == 32
+
+
+def test_a_worker_may_die_more_often_than_a_training_may_fail(new_search):
+    class Dying(InstantEngine):
+        def _outcome(self, job, worker):
+            tries = sum(each.key == job.key for each in self.jobs)
+            if job.key.number == 1 and tries < 3:
+                return [Failed(job, worker, "killed", "worker")]
+            return super()._outcome(job, worker)
+
+    folder = new_search(baselines=())
+    folder.run(Dying(2))
+    assert [c.state for c in folder.candidates()] == ["finished"] * 8
+    assert folder.candidates()[1].reasons == ("killed", "killed")
 
 
 def test_a_candidate_that_fails_once_is_not_lost(new_search):

@@ -44,6 +44,8 @@ work(connection)
 """
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "VECLIB_MAXIMUM")}
 _SECONDS_TO_END = 5.0
+# A process that imports PyTorch on a busy machine says nothing for a while.
+_SECONDS_TO_START = 120.0
 
 
 class LocalEngine:
@@ -196,7 +198,8 @@ class _Worker:
     @property
     def _stands_still(self) -> bool:
         waits = self.job is None or self.waits_for_answer
-        return not waits and time.monotonic() - self._heard > self._stall_seconds
+        limit = self._stall_seconds if self._started else max(self._stall_seconds, _SECONDS_TO_START)
+        return not waits and time.monotonic() - self._heard > limit
 
     def _event(self, report: Report) -> Event:
         """What a report says about the current job, after taking note of it."""

@@ -162,7 +162,7 @@ def read_records(study: optuna.Study, read: Callable[[FrozenTrial], R], ended: d
                     if record.state != "running":
                         ended[trial.number] = record
                 records.append(record)
-    except (KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as error:
         words = f"{type(error).__name__}: {error}"
         raise NotARun(f"the trainings of the study {study.study_name!r} cannot be read: {words}") from error
     return records
