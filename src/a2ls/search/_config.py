@@ -176,7 +176,8 @@ class SearchConfig:
     pruner: str = "none"
     """What ends hopeless trainings early, with its options: `rung` for one look at 60 % of the steps, at which a
     candidate must be among the better half of earlier stages, or a pruner of Optuna: `median`,
-    `percentile:percentile=25`."""
+    `percentile:percentile=25`. Those compare with whatever has been trained at that moment, so that results depend on
+    the number of workers and on interruptions."""
 
     baselines: tuple[str, ...] = ()
     """Agents to compare with, trained first; `none` for no baseline."""
