@@ -414,11 +414,10 @@ def test_what_cannot_be_recorded_is_run_by_pytorch_with_one_warning(function, re
 
 
 def test_a_branch_that_shows_later_is_found_when_calls_are_compared_again():
-    box = {"late": False}
-    recorded = Recorded(lambda x: x + 1 if box["late"] else x - 1)
+    recorded = Recorded(lambda x: x + 1 if counter["calls"] > 5 else x - 1)
     one = torch.ones(3)
     for i in range(9):
-        box["late"] = i > 5
+        counter["calls"] = i
         recorded(one)
     with pytest.warns(UserWarning, match=r"not do the same each time: operation 0"):
         assert torch.equal(recorded(one), one + 1)  # The tenth.
@@ -461,10 +460,14 @@ def test_modes_of_pytorch_are_kinds_of_their_own_and_a_recording_inside_a_record
     w = nn.Parameter(torch.ones(3))
     inner = Recorded(lambda x: x * w, w)
     outer = Recorded(lambda x: inner(x) + 1, w, required=True)
+    products = Recorded(lambda x: x @ x, required=True)
     for _ in range(3):
         with torch.inference_mode():
             assert torch.equal(inner(torch.ones(3)), torch.ones(3))
         assert torch.equal(outer(torch.full((3,), 2.0)), torch.full((3,), 3.0))
+        assert products(torch.ones(3, 3)).dtype == torch.float32
+        with torch.autocast("cpu"):
+            assert products(torch.ones(3, 3)).dtype == torch.bfloat16
     assert len(inner._kinds) == 1
 
 

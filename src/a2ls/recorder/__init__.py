@@ -9,6 +9,7 @@ and need not know.
 - `_watch`: the Python objects that a function may read, and whether they have changed.
 - `_lowering`: each operation as instructions. What has no rule stays a call of PyTorch.
 - `_machine`: the compiled function that runs instructions, and their format.
+- `_memory`: where tensors lie and in what layout, and whether that has changed.
 - `_tape`: recorded operations, ready to be run, and where their intermediate results lie in memory.
 - `_recorded`: when to record, when to run what was recorded, and when not to.
 """

@@ -60,12 +60,13 @@ class Recorded(Generic[Parameters, Result]):
 
     What the function writes is tensors, and nothing else: a call that changes Python objects cannot be recorded, and
     neither can one that reads numbers out of tensors. What Python objects it reads must be reachable from `state`: if
-    they have changed, it is recorded anew.
+    they have changed, it is recorded anew. So it is if a tensor was replaced, or has other memory or another layout.
 
     Args:
         function: Works on tensors on the CPU, which may be differentiated and optimised in it. Its arguments are
             tensors, Python numbers, strings and None, also in lists, tuples and dictionaries.
-        state: What the function reads besides its arguments: an object, or several in a tuple.
+        state: What the function reads besides its arguments: an object, or several in a tuple. If not given, it is all
+            that can be reached from the function: the object of a method, and the outer variables of others.
         required: Whether to raise `NotRecordable` where PyTorch would have to run a call.
 
     Example:
@@ -75,7 +76,7 @@ class Recorded(Generic[Parameters, Result]):
 
     def __init__(self, function: Callable[Parameters, Result], state: object = None, *, required: bool = False) -> None:
         self._function = function
-        self._state = state
+        self._state = function if state is None else state
         self._required = required
         self._kinds: dict[Hashable, _Kind[Result]] = {}
 
@@ -85,6 +86,8 @@ class Recorded(Generic[Parameters, Result]):
             return self._function(*args, **kwargs)
         tensors: list[Tensor] = []
         described: list[Any] = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype()]
+        if torch.is_autocast_enabled("cpu"):
+            described.append(torch.get_autocast_dtype("cpu"))
         _flatten((args, kwargs), tensors, described)
         key = tuple(described)
         try:
