@@ -1,6 +1,8 @@
 """What has changed since a recording, in Python or in memory, is seen. The judge is the same agent, run by PyTorch."""
 
 import copy
+import sys
+import threading
 from functools import partial
 
 import pytest
@@ -143,3 +145,52 @@ def test_memory_that_was_taken_away_is_an_error_and_not_the_end_of_the_process(f
     for _ in range(20):  # However often: an error is no reason to leave it to PyTorch.
         with pytest.raises(RuntimeError, match=r"bytes too small: it was resized"):
             update(torch.zeros(3, 4))
+
+
+def test_threads_that_share_an_agent_wait_for_each_other():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))
+    # The sum is a call of PyTorch, in the midst of which another thread may go on.
+    act = Recorded(lambda x: net(x).detach().cumsum(-1), net, required=True)
+    inputs = torch.randn(4, 200, 1, 8)
+    expected = [[act(x) for x in own] for own in inputs]
+    found = [[], [], [], []]
+    threads = [threading.Thread(target=lambda i=i: found[i].extend(map(act, inputs[i]))) for i in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert torch.equal(torch.stack(ours), torch.stack(theirs))
+
+
+def test_no_thread_sees_what_another_records_and_undoes():
+    weight = torch.zeros(3)
+    inside, go_on, seen = threading.Event(), threading.Event(), []
+
+    def update(x):
+        weight.add_(x)
+        inside.set()
+        assert go_on.wait(10)
+        weight.add_(x)
+        return weight.sum()
+
+    act = Recorded(lambda: weight * 1, weight, required=True)
+    recorded = Recorded(update, weight, required=True)
+    act()
+    recording = threading.Thread(target=recorded, args=(torch.ones(3),))
+    recording.start()
+    assert inside.wait(10)
+    acting = threading.Thread(target=lambda: seen.append(act()))
+    acting.start()
+    acting.join(0.05)
+    assert seen == []
+    go_on.set()
+    recording.join(10)
+    acting.join(10)
+    assert torch.equal(seen[0], torch.full((3,), 2.0))

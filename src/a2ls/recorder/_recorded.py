@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ _MOST_RENEWALS = 16
 """Recordings of a kind because something has changed."""
 _DESCRIPTIONS = (bool, int, float, complex, str, type(None), type, tuple, torch.Size, torch.dtype)
 """What the description of a call may hold."""
+_BY_PYTORCH = object()
+"""In place of a result: PyTorch is to run this call."""
+_ALONE = threading.RLock()
+"""Held by the thread that records or plays. One for all functions: several may share weights and generators, which are
+not what they were while one of these is recorded and undone."""
 
 
 class NotRecordable(Exception):
@@ -61,6 +67,7 @@ class Recorded(Generic[Parameters, Result]):
     What the function writes is tensors, and nothing else: a call that changes Python objects cannot be recorded, and
     neither can one that reads numbers out of tensors. What Python objects it reads must be reachable from `state`: if
     they have changed, it is recorded anew. So it is if a tensor was replaced, or has other memory or another layout.
+    Threads may share it: they wait for each other.
 
     Args:
         function: Works on tensors on the CPU, which may be differentiated and optimised in it. Its arguments are
@@ -84,6 +91,12 @@ class Recorded(Generic[Parameters, Result]):
         """What the function returns; tensors in it are the caller's."""
         if torch._C._len_torch_dispatch_stack() or not _machine_is_there():
             return self._function(*args, **kwargs)
+        with _ALONE:
+            result: Result = self._called(args, kwargs)
+        return self._function(*args, **kwargs) if result is _BY_PYTORCH else result
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, or `_BY_PYTORCH`."""
         tensors: list[Tensor] = []
         described: list[Any] = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype()]
         if torch.is_autocast_enabled("cpu"):
@@ -96,7 +109,7 @@ class Recorded(Generic[Parameters, Result]):
             kind = self._kind(key, tensors)
         kind.calls += 1
         if kind.reason is not None:
-            return self._function(*args, **kwargs)
+            return _BY_PYTORCH
         tape = kind.tape
         if tape is not None:
             obstacle = tape.obstacle()
@@ -110,7 +123,7 @@ class Recorded(Generic[Parameters, Result]):
             if kind.renewals > _MOST_RENEWALS:
                 found = f"it would have to be recorded again and again: {obstacle}"
                 self._give_up(kind, f"{found}; what changes could be a tensor, such as a buffer of a module")
-                return self._function(*args, **kwargs)
+                return _BY_PYTORCH
         return self._recorded(kind, tensors, args, kwargs)
 
     def report(self) -> str:
@@ -222,7 +235,7 @@ class Recorded(Generic[Parameters, Result]):
         name = getattr(self._function, "__qualname__", repr(self._function))
         if self._required:
             raise NotRecordable(f"{name} cannot be recorded: {reason}")
-        warnings.warn(f"{name} is run by PyTorch, which takes longer: {reason}", stacklevel=4)
+        warnings.warn(f"{name} is run by PyTorch, which takes longer: {reason}", stacklevel=5)
 
 
 def _flatten(tree: Any, tensors: list[Tensor], described: list[Any]) -> None:
