@@ -1,7 +1,6 @@
 """What was recorded does what the function does, and is never run where the function would do something else."""
 
 import copy
-import sys
 import types
 import warnings
 from typing import NamedTuple
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from checking import left_to_pytorch
 from torch import nn
 
-from a2ls.recorder import NotRecordable, Recorded, _recorded
+from a2ls.recorder import NotRecordable, Recorded
 from a2ls.recorder._recording import record
 
 
@@ -489,15 +488,3 @@ def test_doubles_are_recordable():
         for value in state.values():
             value.zero_()
     assert all(map(torch.equal, found, [function(torch.arange(3.0, dtype=torch.float64)) for _ in range(5)]))
-
-
-def test_without_numba_pytorch_runs_all_and_says_so_once(monkeypatch):
-    monkeypatch.setitem(sys.modules, "a2ls.recorder._machine", None)
-    _recorded._machine_is_there.cache_clear()
-    recorded = [Recorded(lambda x: x + 1) for _ in range(2)]
-    with pytest.warns(UserWarning, match=r"install 'a2ls\[fast\]'") as caught:
-        found = [each(torch.ones(2)) for each in recorded * 2]
-    assert all(torch.equal(y, torch.full((2,), 2.0)) for y in found)
-    assert len(caught) == 1
-    monkeypatch.undo()
-    _recorded._machine_is_there.cache_clear()

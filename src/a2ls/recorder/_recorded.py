@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from a2ls.recorder._loading import require_machine
 from a2ls.recorder._recording import difference, may_have_gradient, record
 from a2ls.recorder._watch import Watch
 
@@ -89,7 +90,7 @@ class Recorded(Generic[Parameters, Result]):
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """What the function returns; tensors in it are the caller's."""
-        if torch._C._len_torch_dispatch_stack() or not _machine_is_there():
+        if torch._C._len_torch_dispatch_stack():
             return self._function(*args, **kwargs)
         with _ALONE:
             result: Result = self._called(args, kwargs)
@@ -97,6 +98,8 @@ class Recorded(Generic[Parameters, Result]):
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, or `_BY_PYTORCH`."""
+        if not _machine_is_there():
+            return _BY_PYTORCH
         tensors: list[Tensor] = []
         described: list[Any] = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype()]
         if torch.is_autocast_enabled("cpu"):
@@ -259,13 +262,8 @@ def _flatten(tree: Any, tensors: list[Tensor], described: list[Any]) -> None:
 def _machine_is_there() -> bool:
     """Whether instructions can be run here; if not, that is said once."""
     try:
-        from a2ls.recorder._machine import load  # noqa: PLC0415 (Numba may be missing)
-
-        load()
+        require_machine()
     except ImportError as error:
-        warnings.warn(
-            f"updates are run by PyTorch, and take longer ({error}); install 'a2ls[fast]' to have them compiled",
-            stacklevel=3,
-        )
+        warnings.warn(f"updates are run by PyTorch, and take longer: {error}", stacklevel=4)
         return False
     return True
