@@ -1,7 +1,6 @@
 """What was recorded does what the function does, and is never run where the function would do something else."""
 
 import copy
-import sys
 import types
 import warnings
 from typing import NamedTuple
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from checking import left_to_pytorch
 from torch import nn
 
-from a2ls.recorder import NotRecordable, Recorded, _recorded
+from a2ls.recorder import NotRecordable, Recorded
 from a2ls.recorder._recording import record
 
 
@@ -414,11 +413,10 @@ def test_what_cannot_be_recorded_is_run_by_pytorch_with_one_warning(function, re
 
 
 def test_a_branch_that_shows_later_is_found_when_calls_are_compared_again():
-    box = {"late": False}
-    recorded = Recorded(lambda x: x + 1 if box["late"] else x - 1)
+    recorded = Recorded(lambda x: x + 1 if counter["calls"] > 5 else x - 1)
     one = torch.ones(3)
     for i in range(9):
-        box["late"] = i > 5
+        counter["calls"] = i
         recorded(one)
     with pytest.warns(UserWarning, match=r"not do the same each time: operation 0"):
         assert torch.equal(recorded(one), one + 1)  # The tenth.
@@ -461,10 +459,14 @@ def test_modes_of_pytorch_are_kinds_of_their_own_and_a_recording_inside_a_record
     w = nn.Parameter(torch.ones(3))
     inner = Recorded(lambda x: x * w, w)
     outer = Recorded(lambda x: inner(x) + 1, w, required=True)
+    products = Recorded(lambda x: x @ x, required=True)
     for _ in range(3):
         with torch.inference_mode():
             assert torch.equal(inner(torch.ones(3)), torch.ones(3))
         assert torch.equal(outer(torch.full((3,), 2.0)), torch.full((3,), 3.0))
+        assert products(torch.ones(3, 3)).dtype == torch.float32
+        with torch.autocast("cpu"):
+            assert products(torch.ones(3, 3)).dtype == torch.bfloat16
     assert len(inner._kinds) == 1
 
 
@@ -486,15 +488,3 @@ def test_doubles_are_recordable():
         for value in state.values():
             value.zero_()
     assert all(map(torch.equal, found, [function(torch.arange(3.0, dtype=torch.float64)) for _ in range(5)]))
-
-
-def test_without_numba_pytorch_runs_all_and_says_so_once(monkeypatch):
-    monkeypatch.setitem(sys.modules, "a2ls.recorder._machine", None)
-    _recorded._machine_is_there.cache_clear()
-    recorded = [Recorded(lambda x: x + 1) for _ in range(2)]
-    with pytest.warns(UserWarning, match=r"install 'a2ls\[fast\]'") as caught:
-        found = [each(torch.ones(2)) for each in recorded * 2]
-    assert all(torch.equal(y, torch.full((2,), 2.0)) for y in found)
-    assert len(caught) == 1
-    monkeypatch.undo()
-    _recorded._machine_is_there.cache_clear()

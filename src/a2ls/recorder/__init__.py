@@ -9,6 +9,8 @@ and need not know.
 - `_watch`: the Python objects that a function may read, and whether they have changed.
 - `_lowering`: each operation as instructions. What has no rule stays a call of PyTorch.
 - `_machine`: the compiled function that runs instructions, and their format.
+- `_loading`: that function is ready, or why there is none.
+- `_memory`: where tensors lie and in what layout, and whether that has changed.
 - `_tape`: recorded operations, ready to be run, and where their intermediate results lie in memory.
 - `_recorded`: when to record, when to run what was recorded, and when not to.
 """
@@ -16,6 +18,7 @@ and need not know.
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
+from a2ls.recorder._loading import require_machine
 
 if TYPE_CHECKING:
     from a2ls.recorder._recorded import NotRecordable, Recorded
@@ -31,8 +34,7 @@ def prepare() -> None:
     It is compiled once after an installation, which takes some ten seconds, and loaded by all processes after that.
 
     Raises:
-        ImportError: If there can be none: Numba is missing, or PyTorch does not show its matrix product.
+        ImportError: If there can be none: Numba is missing, switched off or cannot read what it has kept, or PyTorch
+            does not show its matrix product.
     """
-    from a2ls.recorder._machine import load  # noqa: PLC0415 (Numba and PyTorch take seconds to import)
-
-    load()
+    require_machine()

@@ -23,6 +23,7 @@ All compiled code and all that it depends on is in this file: Numba keeps it for
 from __future__ import annotations
 
 import ctypes
+import warnings
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,8 @@ import llvmlite.binding
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
-from numba import carray, njit, types
+from numba import carray, config, njit, types
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 AXES = 4
@@ -676,8 +678,14 @@ def load():
     """`play`, compiled or loaded.
 
     Several processes that start at the same time after an installation compile it once: the others wait for the first.
+
+    Raises:
+        ImportError: If Numba is switched off, or cannot read what it has kept.
     """
+    if config.DISABLE_JIT:
+        raise ImportError("Numba is switched off; unset NUMBA_DISABLE_JIT to have them compiled")
     signature = types.void(types.int64[:, ::1], types.float64[:, ::1], types.float32[::1])
+    folder = None
     try:
         function = njit(cache=True, error_model="numpy")(play)
         folder = Path(function._cache.cache_path)
@@ -685,7 +693,17 @@ def load():
         alone = FileLock(folder / "a2ls-recorder.lock", timeout=_PATIENCE)
         with alone:
             function.compile(signature)
-    except (RuntimeError, OSError, Timeout):  # No folder can be written to: each process compiles for itself.
+    except (RuntimeError, OSError, Timeout) as error:  # No folder can be written to: each process compiles for itself.
+        warnings.warn(
+            f"updates are compiled for this process alone, for about 20 seconds: Numba cannot keep them ({error}); "
+            "set NUMBA_CACHE_DIR to a folder that can be written to",
+            stacklevel=2,
+        )
         function = njit(error_model="numpy")(play)
         function.compile(signature)
+    except NumbaError:
+        raise
+    except Exception as error:  # Of pickle, for which files that are cut off or overwritten can be anything.
+        found = f"what Numba has kept in {folder} cannot be read ({type(error).__name__}: {error})"
+        raise ImportError(f"{found}; delete this folder to have them compiled anew") from error
     return function

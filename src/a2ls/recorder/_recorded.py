@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from a2ls.recorder._loading import require_machine
 from a2ls.recorder._recording import difference, may_have_gradient, record
 from a2ls.recorder._watch import Watch
 
@@ -28,6 +30,11 @@ _MOST_RENEWALS = 16
 """Recordings of a kind because something has changed."""
 _DESCRIPTIONS = (bool, int, float, complex, str, type(None), type, tuple, torch.Size, torch.dtype)
 """What the description of a call may hold."""
+_BY_PYTORCH = object()
+"""In place of a result: PyTorch is to run this call."""
+_ALONE = threading.RLock()
+"""Held by the thread that records or plays. One for all functions: several may share weights and generators, which are
+not what they were while one of these is recorded and undone."""
 
 
 class NotRecordable(Exception):
@@ -60,12 +67,14 @@ class Recorded(Generic[Parameters, Result]):
 
     What the function writes is tensors, and nothing else: a call that changes Python objects cannot be recorded, and
     neither can one that reads numbers out of tensors. What Python objects it reads must be reachable from `state`: if
-    they have changed, it is recorded anew.
+    they have changed, it is recorded anew. So it is if a tensor was replaced, or has other memory or another layout.
+    Threads may share it: they wait for each other.
 
     Args:
         function: Works on tensors on the CPU, which may be differentiated and optimised in it. Its arguments are
             tensors, Python numbers, strings and None, also in lists, tuples and dictionaries.
-        state: What the function reads besides its arguments: an object, or several in a tuple.
+        state: What the function reads besides its arguments: an object, or several in a tuple. If not given, it is all
+            that can be reached from the function: the object of a method, and the outer variables of others.
         required: Whether to raise `NotRecordable` where PyTorch would have to run a call.
 
     Example:
@@ -75,16 +84,26 @@ class Recorded(Generic[Parameters, Result]):
 
     def __init__(self, function: Callable[Parameters, Result], state: object = None, *, required: bool = False) -> None:
         self._function = function
-        self._state = state
+        self._state = function if state is None else state
         self._required = required
         self._kinds: dict[Hashable, _Kind[Result]] = {}
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """What the function returns; tensors in it are the caller's."""
-        if torch._C._len_torch_dispatch_stack() or not _machine_is_there():
+        if torch._C._len_torch_dispatch_stack():
             return self._function(*args, **kwargs)
+        with _ALONE:
+            result: Result = self._called(args, kwargs)
+        return self._function(*args, **kwargs) if result is _BY_PYTORCH else result
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, or `_BY_PYTORCH`."""
+        if not _machine_is_there():
+            return _BY_PYTORCH
         tensors: list[Tensor] = []
         described: list[Any] = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype()]
+        if torch.is_autocast_enabled("cpu"):
+            described.append(torch.get_autocast_dtype("cpu"))
         _flatten((args, kwargs), tensors, described)
         key = tuple(described)
         try:
@@ -93,7 +112,7 @@ class Recorded(Generic[Parameters, Result]):
             kind = self._kind(key, tensors)
         kind.calls += 1
         if kind.reason is not None:
-            return self._function(*args, **kwargs)
+            return _BY_PYTORCH
         tape = kind.tape
         if tape is not None:
             obstacle = tape.obstacle()
@@ -107,7 +126,7 @@ class Recorded(Generic[Parameters, Result]):
             if kind.renewals > _MOST_RENEWALS:
                 found = f"it would have to be recorded again and again: {obstacle}"
                 self._give_up(kind, f"{found}; what changes could be a tensor, such as a buffer of a module")
-                return self._function(*args, **kwargs)
+                return _BY_PYTORCH
         return self._recorded(kind, tensors, args, kwargs)
 
     def report(self) -> str:
@@ -219,7 +238,7 @@ class Recorded(Generic[Parameters, Result]):
         name = getattr(self._function, "__qualname__", repr(self._function))
         if self._required:
             raise NotRecordable(f"{name} cannot be recorded: {reason}")
-        warnings.warn(f"{name} is run by PyTorch, which takes longer: {reason}", stacklevel=4)
+        warnings.warn(f"{name} is run by PyTorch, which takes longer: {reason}", stacklevel=5)
 
 
 def _flatten(tree: Any, tensors: list[Tensor], described: list[Any]) -> None:
@@ -243,13 +262,8 @@ def _flatten(tree: Any, tensors: list[Tensor], described: list[Any]) -> None:
 def _machine_is_there() -> bool:
     """Whether instructions can be run here; if not, that is said once."""
     try:
-        from a2ls.recorder._machine import load  # noqa: PLC0415 (Numba may be missing)
-
-        load()
+        require_machine()
     except ImportError as error:
-        warnings.warn(
-            f"updates are run by PyTorch, and take longer ({error}); install 'a2ls[fast]' to have them compiled",
-            stacklevel=3,
-        )
+        warnings.warn(f"updates are run by PyTorch, and take longer: {error}", stacklevel=4)
         return False
     return True

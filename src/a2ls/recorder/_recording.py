@@ -13,6 +13,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves
 
+from a2ls.recorder._memory import missing_bytes
+
 Result = TypeVar("Result")
 
 _DEPENDS_ON_NUMBERS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
@@ -206,6 +208,17 @@ def _written(function: torch._ops.OpOverload, arguments: tuple[Any, ...], keywor
     return tensors_in([given.get(name) for name in _names_written(function)])
 
 
+def _require_memory(function: torch._ops.OpOverload, given: Iterable[Tensor]) -> None:
+    """Raise an error where an operation would read or write past the end of a storage, and end the process."""
+    if function.is_view:  # Touches no memory.
+        return
+    for tensor in given:
+        missing = missing_bytes(tensor)
+        if missing:
+            found = f"{function} is given a tensor of shape {tuple(tensor.shape)}"
+            raise RuntimeError(f"{found} whose storage is {missing} bytes too small: it was resized")
+
+
 def _is_plain_index(function: torch._ops.OpOverload, given: list[Tensor]) -> bool:
     """Whether it looks up places by whole numbers: as many as there are, where a mask gives as many as it holds."""
     return function is torch.ops.aten.index.Tensor and not any(t.dtype in _MASKS for t in given[1:])
@@ -253,6 +266,7 @@ class _Dispatches(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **keywords)
         with torch._C.DisableTorchFunction():  # What is read from here on is read by the recorder.
             given = tensors_in((args, keywords))
+            _require_memory(func, given)
             before = [(tensor.shape, tensor.stride(), tensor.data_ptr()) for tensor in given]
             recording.save(func, args, keywords)
             result = func(*args, **keywords)

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from a2ls.recorder._lowering import Program, lower
 from a2ls.recorder._machine import SCRATCH, load
+from a2ls.recorder._memory import Memory
 from a2ls.recorder._recording import TAKE_MEMORY, Operation, Recording, Result, may_have_gradient, storage, tensors_in
 from a2ls.recorder._watch import Watch
 
@@ -178,17 +179,15 @@ class Tape(Generic[Result]):
         scalars = [tensor for tensor in results if not tensor.dim() and tensor.dtype == torch.float32]
         self._others = [tensor for tensor in results if tensor.dim() or tensor.dtype != torch.float32]
         self._scalars = torch.empty(len(scalars))
-        self._outside = recording.outside()  # Kept, or their memory could be another's.
-        owned = watch.owned()
-        self._movable = [tensor for tensor in self._outside if id(tensor) not in owned]
-        self._places = [tensor.data_ptr() for tensor in self._movable]
-        owners = [tensor for tensor in self._outside if may_have_gradient(tensor)]
+        outside = recording.outside()
+        owners = [tensor for tensor in outside if may_have_gradient(tensor)]
         self._parameters = [tensor for tensor in owners if tensor.requires_grad or isinstance(tensor, nn.Parameter)]
         self._trained = [tensor.requires_grad for tensor in self._parameters]
         self._gradients = [(tensor, tensor.grad) for tensor in owners if tensor.grad is not None]
-        memories = {storage(tensor) for tensor in self._outside}
+        memories = {storage(tensor) for tensor in outside}
         # Gradients that the function adds to must be those it added to before; others it replaces.
         self._added_to = [(tensor, g) for tensor, g in self._gradients if g is not None and storage(g) in memories]
+        self._memory = Memory([*outside, *(g for _, g in self._gradients if g is not None)])
         operations = recording.operations
         constants = _constants(operations)
         noise = _noise_to_draw_first(operations)
@@ -224,11 +223,9 @@ class Tape(Generic[Result]):
 
     def obstacle(self) -> str | None:
         """What has changed since the recording, in words; as long as nothing has, the tape may be played."""
-        changed = self._watch.change()
+        changed = self._watch.change() or self._memory.change()
         if changed is not None:
             return changed
-        if list(map(Tensor.data_ptr, self._movable)) != self._places:
-            return "a tensor was moved to other memory"
         if [tensor.requires_grad for tensor in self._parameters] != self._trained:
             return "requires_grad of a parameter changed"
         if any(tensor.grad is not gradient for tensor, gradient in self._added_to):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copyreg import _slotnames  # type: ignore[attr-defined]
+from functools import partial
 from itertools import chain
 from operator import call, is_, itemgetter
 from typing import Any
@@ -17,26 +19,23 @@ _MOST = 100_000
 """Objects that are watched. To compare more would take longer than to run a function by PyTorch."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 """Compared by their values; all others are compared by identity."""
-_NOT_ENTERED = (
-    *(*_PLAIN, Tensor, torch.Generator, type),
-    *(types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
-)
-_GROUPS = ["param_groups", "state"]
+_NOT_ENTERED = (*_PLAIN, torch.Generator, type, types.ModuleType, types.BuiltinFunctionType)
 _PARTS = {"_parameters", "_buffers", "_modules"}
 _OF_EVERY_MODULE = vars(nn.Module()).keys() - {"training", *_PARTS}
 _END = object()
+_OTHER_PARTS = "something was added to what the function may read, or removed from it"
 
 
 class Watch:
     """All that can be reached from an object, as it is now.
 
-    Modules, optimizers, dictionaries, lists and plain objects are entered. Tensors are compared by identity, since
-    what they hold is read anew at each call, and numbers and strings by their values.
+    Modules, optimizers, dictionaries, lists and plain objects are entered, and functions: the object of a method, and
+    outer variables. Tensors are compared by identity, since what they hold is read anew at each call, and numbers and
+    strings by their values. Global variables and attributes of classes are not compared.
 
     A comparison takes place before each call, when none of these objects is in the processor's caches. So it touches
     as few as it can, and iterates in C: over the values of dictionaries and over lists, by identity, and over tuples
-    of those attributes of modules that are plain values, by equality. Of an optimizer's state it is the dictionary
-    that is compared, and how many parameters it has.
+    of those attributes of modules that are plain values, by equality.
     """
 
     def __init__(self, state: object) -> None:
@@ -46,7 +45,6 @@ class Watch:
         self._owners: list[dict[str, Any]] = []
         self._attributes: list[tuple[str, list[str]]] = []
         self._sized: list[dict[Any, Any]] = []
-        self._states: list[dict[Any, dict[str, Any]]] = []
         self._hooks: list[dict[int, Any]] = []
         self._newest_hook = RemovableHandle.next_id
         self._seen: dict[int, object] = {}  # What has an id must live for it to be its.
@@ -58,57 +56,75 @@ class Watch:
                 waiting += self._enter(path, found)
         self.is_whole = not waiting
         """Whether there was not too much to watch."""
+        self._tensors = [found for found in self._seen.values() if isinstance(found, Tensor)]
         self._views.append([_END])
         self._values, self._plain, self._sizes = list(self._now()), self._plain_now(), sum(map(len, self._sized))
-        self._hooked = sum(map(len, self._hooks))
+        self._hooked = self._hooks_now()
 
     def _enter(self, path: str, found: Any) -> list[tuple[str, Any]]:
         """Watch an object, and return what is in it, by name."""
-        if isinstance(found, (tuple, frozenset)):  # Cannot change, but what is in them can.
-            return [(f"{path}[{i}]", value) for i, value in enumerate(found)]
-        view: Iterable[Any]
+        fixed = _inside_fixed(path, found)
+        if fixed is not None:
+            return fixed
+        if isinstance(found, dict):
+            return self._watch(found.values(), [(f"{path}[{_key(key)}]", value) for key, value in found.items()])
         if isinstance(found, (list, set, deque)):
-            inside, view = [(f"{path}[{i}]", value) for i, value in enumerate(found)], found
-        elif isinstance(found, dict):
-            inside, view = [(f"{path}[{_key(key)}]", value) for key, value in found.items()], found.values()
-        elif isinstance(found, torch.optim.Optimizer):
-            self._states.append(found.state)
-            self._sized.append(found.state)
-            self._watch(_Chosen(vars(found), _GROUPS), [(f"{path}.{key}", 0) for key in _GROUPS])
-            return [(f"{path}.param_groups", found.param_groups)]
-        elif isinstance(found, nn.Module):
-            attributes = {key: value for key, value in vars(found).items() if value or key not in _OF_EVERY_MODULE}
-            self._sized.append(vars(found))
-            self._hooks += [value for key, value in vars(found).items() if key.endswith("hooks")]
-            plain = [key for key, value in attributes.items() if _is_plain(value)]
-            plain = plain if len(plain) > 1 else plain * 2  # Of one key, a getter would give no tuple.
-            self._getters.append(itemgetter(*plain))
-            self._owners.append(vars(found))
-            self._attributes.append((path, plain))
-            others = [key for key in attributes if key not in plain and key not in _PARTS]
-            inside, view = [(f"{path}.{key}", attributes[key]) for key in others], _Chosen(vars(found), others)
-            self._watch(view, inside)
-            return inside + [(path, attributes[key]) for key in _PARTS]
-        elif hasattr(found, "__dict__"):
-            inside, view = [(f"{path}.{key}", value) for key, value in vars(found).items()], vars(found).values()
-        else:
-            return []
-        if not inside and isinstance(found, dict):
-            self._sized.append(found)
-        self._watch(view, inside)
+            return self._watch(found, [(f"{path}[{i}]", value) for i, value in enumerate(found)])
+        ways: dict[type, Callable[[str, Any], list[tuple[str, Any]]]] = {
+            nn.Module: self._enter_module,
+            torch.optim.Optimizer: self._enter_optimizer,
+            types.FunctionType: self._enter_function,
+            object: self._enter_plain,
+        }
+        return next(enter for kind, enter in ways.items() if isinstance(found, kind))(path, found)
+
+    def _enter_module(self, path: str, found: nn.Module) -> list[tuple[str, Any]]:
+        attributes = {key: value for key, value in vars(found).items() if value or key not in _OF_EVERY_MODULE}
+        self._sized.append(vars(found))
+        self._hooks += [value for key, value in vars(found).items() if key.endswith("hooks")]
+        plain = [key for key, value in attributes.items() if _is_plain(value)]
+        plain = plain if len(plain) > 1 else plain * 2  # Of one key, a getter would give no tuple.
+        self._getters.append(itemgetter(*plain))
+        self._owners.append(vars(found))
+        self._attributes.append((path, plain))
+        others = [key for key in attributes if key not in plain and key not in _PARTS]
+        inside = [(f"{path}.{key}", attributes[key]) for key in others]
+        if others:
+            self._watch(_Each(vars(found).__getitem__, others), inside)
+        return inside + [(path, attributes[key]) for key in _PARTS]
+
+    def _enter_optimizer(self, path: str, found: torch.optim.Optimizer) -> list[tuple[str, Any]]:
+        own = vars(found)
+        self._watch(own.values(), [(f"{path}.{key}", value) for key, value in own.items()])
+        hooks = [key for key in own if key.endswith("hooks")]
+        self._hooks += [own[key] for key in hooks]
+        # Defaults are for groups that are added later, and hooks that are added are counted.
+        passed_over = {"defaults", *(key for key in hooks if not own[key])}
+        return [(f"{path}.{key}", value) for key, value in own.items() if key not in passed_over]
+
+    def _enter_function(self, path: str, found: types.FunctionType) -> list[tuple[str, Any]]:
+        cells = found.__closure__ or ()
+        names = zip(found.__code__.co_freevars, cells, strict=True)
+        inside = self._watch(_Each(_content, cells), [(name, _content(cell)) for name, cell in names])
+        return [*inside, (path, found.__defaults__), (path, found.__kwdefaults__), (path, vars(found))]
+
+    def _enter_plain(self, path: str, found: Any) -> list[tuple[str, Any]]:
+        """An object of any other class: the attributes that have slots, and those in its dictionary."""
+        inside: list[tuple[str, Any]] = []
+        slots = _slotnames(type(found))
+        if slots:
+            view = _Each(partial(_attribute, found), slots)
+            inside += self._watch(view, [(f"{path}.{key}", _attribute(found, key)) for key in slots])
+        if hasattr(found, "__dict__"):
+            own = vars(found)
+            inside += self._watch(own.values(), [(f"{path}.{key}", value) for key, value in own.items()])
         return inside
 
-    def owned(self) -> set[int]:
-        """The ids of the tensors that optimizers keep, and nobody else moves.
-
-        They are as many as all others together. An optimizer that loads a state has another dictionary of them.
-        """
-        return {id(value) for state in self._states for kept in state.values() for value in kept.values()}
-
-    def _watch(self, view: Iterable[Any], inside: list[tuple[str, Any]]) -> None:
-        if inside:
-            self._views.append(view)
-            self._names += [name for name, _ in inside]
+    def _watch(self, view: Iterable[Any], inside: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Compare from now on what a view iterates over, which is now this, by name."""
+        self._views.append(view)
+        self._names += [name for name, _ in inside]
+        return inside
 
     def _now(self) -> Iterator[Any]:
         return chain.from_iterable(self._views)
@@ -116,11 +132,22 @@ class Watch:
     def _plain_now(self) -> list[Any]:
         return list(map(call, self._getters, self._owners))
 
+    def _hooks_now(self) -> int:
+        """How many hooks modules, optimizers and tensors have."""
+        of_tensors = chain.from_iterable(map(_hooks_of, self._tensors))
+        return sum(map(len, self._hooks)) + sum(len(hooks) for hooks in of_tensors if hooks is not None)
+
     def change(self) -> str | None:
         """What is not as it was, in words."""
+        try:
+            return self._change()
+        except KeyError:
+            return _OTHER_PARTS
+
+    def _change(self) -> str | None:
         if self._newest_hook != RemovableHandle.next_id:  # Hooks, of any object, are numbered.
-            if sum(map(len, self._hooks)) != self._hooked:
-                return "a hook of a module was added"
+            if self._hooks_now() != self._hooked:
+                return "a hook was added"
             self._newest_hook = RemovableHandle.next_id
         same = all(map(is_, self._now(), self._values)) and sum(map(len, self._sized)) == self._sizes
         if same and self._plain_now() == self._plain:
@@ -134,19 +161,47 @@ class Watch:
             if not _equal(before, after):
                 return f"{name} changed from {_shown(before)} to {_shown(after)}"
         if len(now) != len(self._values) or sum(map(len, self._sized)) != self._sizes:
-            return "something was added to what the function may read, or removed from it"
+            return _OTHER_PARTS
         self._values, self._plain = now, plain
         return None
 
 
-class _Chosen:
-    """Some values of a dictionary."""
+class _Each:
+    """What a function gives for each of some keys, asked for anew whenever it is iterated over."""
 
-    def __init__(self, found: dict[str, Any], keys: list[str]) -> None:
-        self._found, self._keys = found, keys
+    def __init__(self, get: Callable[[Any], Any], keys: Iterable[Any]) -> None:
+        self._get, self.keys = get, list(keys)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._found.__getitem__, self._keys)
+        return map(self._get, self.keys)
+
+
+def _inside_fixed(path: str, found: Any) -> list[tuple[str, Any]] | None:
+    """What is in an object that always holds the same, though these may change; None of other objects."""
+    if isinstance(found, (tuple, frozenset)):
+        return [(f"{path}[{i}]", value) for i, value in enumerate(found)]
+    if isinstance(found, Tensor):
+        return [(f"the hooks of {path}", hooks) for hooks in _hooks_of(found)]
+    if isinstance(found, types.MethodType):
+        return [(type(found.__self__).__name__, found.__self__), (path, found.__func__)]
+    if isinstance(found, partial):
+        return [(path, found.func), (path, found.args), (path, found.keywords)]
+    return None
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # A variable that has no value yet.
+        return None
+
+
+def _hooks_of(tensor: Tensor) -> tuple[dict[int, Any] | None, dict[int, Any] | None]:
+    return tensor._backward_hooks, tensor._post_accumulate_grad_hooks
+
+
+def _attribute(found: object, name: str) -> Any:
+    return getattr(found, name, None)
 
 
 def _key(key: Any) -> str:
