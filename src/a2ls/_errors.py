@@ -23,6 +23,17 @@ def require(settings: object, names: tuple[str, ...], allowed: Callable[[Any], b
             raise BadInput(f"{name} is {value}, but must {words}")
 
 
+def require_texts(**values: object) -> None:
+    """Check settings that a file may have of any type, by name.
+
+    Raises:
+        BadInput: For the first that is no text.
+    """
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise BadInput(f"{name} is {value!r}, but must be a text")
+
+
 def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """At most `count` of the known words that look like `word`, the nearest first; none if none does."""
     return tuple(get_close_matches(word, list(known), n=count, cutoff=0.6))

@@ -10,7 +10,7 @@ from typing import Any
 
 import optuna
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, require_texts
 from a2ls.engine import Engine, Event, run_jobs
 from a2ls.studies import (
     GridSource,
@@ -101,6 +101,7 @@ class BenchmarkSettings:
     @staticmethod
     def from_mapping(values: Mapping[str, Any]) -> BenchmarkSettings:
         """What `to_mapping` wrote."""
+        require_texts(name=values["name"], storage=values["storage"])
         configs = {env: with_mapping(TrainConfig(), config) for env, config in values["training"].items()}
         algorithm = next(iter(configs.values())).algorithm  # Of them all: `TrainConfig` made it known to this process.
         grid = Grid(
@@ -148,10 +149,7 @@ class BenchmarkFolder:
     def open(path: Path) -> BenchmarkFolder:
         """The folder of a benchmark that exists."""
         files = StudyFolder(path)
-        values = files.read_settings(_KIND, ("name", "storage", "grid", "training"))
-        settings = BenchmarkSettings.from_mapping(values)
-        files.require_whole(values, settings.to_mapping())
-        return BenchmarkFolder(files, settings)
+        return BenchmarkFolder(files, files.read_settings(_KIND, BenchmarkSettings.from_mapping))
 
     @staticmethod
     def ask(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:

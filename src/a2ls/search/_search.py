@@ -12,7 +12,7 @@ import optuna
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.storages import BaseStorage
 
-from a2ls._errors import BadInput, Failure
+from a2ls._errors import BadInput, Failure, require_texts
 from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
@@ -72,6 +72,7 @@ class Settings:
         """What `to_mapping` wrote."""
         values = {key: value for key, value in values.items() if key != "kind"}
         name, storage, budget = values.pop("name"), values.pop("storage"), values.pop("budget")
+        require_texts(name=name, storage=storage)
         return Settings(with_mapping(SearchConfig(), values), with_mapping(Budget(), budget), storage, name)
 
 
@@ -256,10 +257,7 @@ class SearchFolder:
     def open(path: Path) -> SearchFolder:
         """The folder of a search that exists."""
         files = StudyFolder(path)
-        values = files.read_settings(_KIND, ("name", "storage", "budget"))
-        settings = Settings.from_mapping(values)
-        files.require_whole(values, settings.to_mapping())
-        return SearchFolder(files, settings)
+        return SearchFolder(files, files.read_settings(_KIND, Settings.from_mapping))
 
     def change(self, *, stages: int | None = None, budget: Budget | None = None) -> None:
         """Change when the search ends, here and in config.toml. Nothing else of a search can change.

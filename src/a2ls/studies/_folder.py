@@ -10,10 +10,10 @@ winner.json     what a cross-validation says, with the best loss if it may be be
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import optuna
 import sqlalchemy
@@ -32,6 +32,16 @@ from a2ls.studies._database import create_database, has_trials, mend_database, o
 from a2ls.training import NotARun, versions
 
 _VERSIONS = "versions"
+
+
+class Settings(Protocol):
+    """What config.toml holds."""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for TOML."""
+
+
+S = TypeVar("S", bound=Settings)
 
 
 class StudyFolder:
@@ -96,31 +106,30 @@ class StudyFolder:
         written = tomli_w.dumps({SCHEMA_KEY: SCHEMA_VERSION} | settings)
         write_whole(self.config, lambda file: file.write_text(written))
 
-    def read_settings(self, kind: str, keys: Collection[str]) -> dict[str, Any]:
-        """The settings of what is in the folder, with these keys at least.
-
-        Raises:
-            NotARun: If there is nothing of this kind, or a key is missing.
-        """
-        settings = self._settings(kind)
-        if settings.get("kind") != kind:
-            raise NotARun(f"{self.path} holds no {kind}, but a {settings.get('kind', 'training')}")
-        missing = [key for key in keys if key not in settings]
-        if missing:
-            raise NotARun(f"{self.config} lacks {', '.join(missing)}")
-        return settings
-
-    def require_whole(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
-        """Check that config.toml has all settings, or note which it has not if an earlier version wrote it.
+    def read_settings(self, kind: str, parse: Callable[[dict[str, Any]], S]) -> S:
+        """The settings of what is in the folder. Which an earlier version did not have is noted in `taken_by_default`.
 
         Args:
-            given: What `read_settings` returned.
-            whole: All settings, as they are understood.
+            kind: What should be in it.
+            parse: What they mean.
 
         Raises:
-            BadInput: If one is missing.
+            BadInput: If there is nothing of this kind, a setting is missing, or one makes no sense.
         """
-        self.taken_by_default = taken_by_default(given, whole, self._schema_version, self.config)
+        values = self._settings(kind)
+        if values.get("kind") != kind:
+            raise NotARun(f"{self.path} holds no {kind}, but a {values.get('kind', 'training')}")
+        try:
+            settings = parse(values)
+            whole = settings.to_mapping()
+        except BadInput as error:
+            raise NotARun(f"{self.config}: {error}") from error
+        except KeyError as error:
+            raise NotARun(f"{self.config} lacks {error.args[0]}") from error
+        except (TypeError, ValueError, AttributeError, StopIteration) as error:
+            raise NotARun(f"{self.config} makes no sense: {error}") from error
+        self.taken_by_default = taken_by_default(values, whole, self._schema_version, self.config)
+        return settings
 
     def read_kind(self) -> str:
         """What is in the folder: a search or a benchmark.
