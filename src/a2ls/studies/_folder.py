@@ -25,6 +25,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage
 
 from a2ls._errors import BadInput
+from a2ls._formatting import without_password
 from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable
 from a2ls.engine import Engine, LocalEngine
 from a2ls.training import NotARun, versions, write_whole
@@ -58,7 +59,9 @@ class StudyFolder:
         """
         name, storage = settings["name"], settings["storage"]
         if storage and name in optuna.get_all_study_names(self.open_storage(storage)):
-            raise BadInput(f"the storage {storage!r} has a study {name!r} already: choose another name")
+            raise BadInput(
+                f"the storage {without_password(storage)!r} has a study {name!r} already: choose another name"
+            )
         if self.config.exists():
             held = self._settings(settings["kind"]).get("kind", "training")
             raise NotARun(f"{self.path} already holds a {held}: resume it, or choose another folder")
@@ -123,7 +126,8 @@ class StudyFolder:
             try:
                 return optuna.storages.get_storage(url)
             except Exception as error:
-                raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
+                shown, why = without_password(url), without_password(url, str(error))
+                raise BadInput(f"the storage {shown!r} cannot be opened: {why}") from error
         storage = optuna.storages.RDBStorage(
             f"sqlite:///{self.database}",
             engine_kwargs={"connect_args": {"timeout": _SQLITE_PATIENCE_SECONDS}},

@@ -25,9 +25,9 @@ from a2ls.analysis import (
 )
 from a2ls.cli._options import parse
 from a2ls.cli.views.candidates import candidates_table
-from a2ls.cli.views.text import say
-from a2ls.search import Ranking, SearchFolder
-from a2ls.studies import Candidate, TrialRecord
+from a2ls.cli.views.text import Screen, say
+from a2ls.search import Ranking
+from a2ls.studies import Candidate, StudyFolder, TrialRecord
 
 _DEFAULT_COUNT = 10
 
@@ -61,14 +61,14 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls top", arguments)
     require(chosen, ("count", "stage"), lambda value: value is None or value >= 1, "be at least 1")
-    SearchFolder.open(chosen.folder)  # Which says what is wrong if there is no search.
+    StudyFolder(chosen.folder).read_settings("search", ())  # Which says what is wrong if there is no search.
     dataset = read_dataset(chosen.folder)
     if chosen.json:
         ranked = _of_stage(rank_candidates(dataset.candidates, dataset.ranking), chosen.stage)
         records = [to_record(candidate, dataset.ranking) for candidate in ranked[: chosen.count]]
         print(json.dumps(records, indent=2, allow_nan=False))
         return
-    _print(Console(), dataset.on_one_scale(), chosen)
+    _print(Screen(), dataset.on_one_scale(), chosen)
 
 
 def _of_stage(ranked: list[Candidate], stage: int | None) -> list[Candidate]:
