@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from a2ls import training
 from a2ls._errors import Failure
 from a2ls._formatting import count_of
 from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli._options import GridArguments, new_folder
 from a2ls.cli.views.benchmark import BenchmarkView, GridProgress
-from a2ls.cli.views.text import say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, say, says_how_to_go_on
 from a2ls.training import TrainConfig
 
 
@@ -38,12 +36,12 @@ def train_grid(folder: BenchmarkFolder, workers: int, go_on: str) -> None:
         go_on: What to type after an interrupt.
     """
     missing, asked = folder.missing(), len(folder.grid.runs())
-    say(Console(), f"{_header(folder.grid)}, in {folder.path}")
+    say(Screen(), f"{_header(folder.grid)}, in {folder.path}")
     if not missing:
-        say(Console(), f"all {count_of(asked, 'training')} were done before")
+        say(Screen(), f"all {count_of(asked, 'training')} were done before")
         return
     if len(missing) < asked:
-        say(Console(), f"{asked - len(missing)} of {count_of(asked, 'training')} were done before")
+        say(Screen(), f"{asked - len(missing)} of {count_of(asked, 'training')} were done before")
     with says_how_to_go_on(go_on), BenchmarkView(GridProgress(missing, workers)) as view:
         folder.run(workers=workers, on_event=view.on_event, on_wait=view.on_wait)
 

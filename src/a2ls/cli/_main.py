@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from a2ls._errors import BadInput, Failure, did_you_mean, nearest
+from a2ls._formatting import harmless
 
 # Name -> what it does. Each lives in the module of its name in `commands`, imported when it is typed: those
 # which train nothing do not wait for torch.
@@ -67,7 +68,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
 
 def _fail(prefix: str, message: str, code: int) -> int:
-    print(f"{prefix}: error: {message}", file=sys.stderr)
+    print(f"{prefix}: error: {harmless(message)}", file=sys.stderr)
     return code
 
 

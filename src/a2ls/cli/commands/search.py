@@ -28,7 +28,7 @@ from a2ls.cli._options import available_cores, early_options, new_folder, parse,
 from a2ls.cli.views.candidates import candidates_table, stages_title, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
-from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import (
     Budget,
@@ -121,7 +121,7 @@ def run(arguments: Sequence[str]) -> None:
     else:
         _change(folder, chosen, defaults)
     search_in_view(folder, chosen.workers, about="" if chosen.resume else f"preset {name}")
-    print_summary(Console(), folder)
+    print_summary(Screen(), folder)
 
 
 def split_environments(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

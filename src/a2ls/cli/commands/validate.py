@@ -19,7 +19,7 @@ from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
 from a2ls.cli._options import Several, TrainingOptions, available_cores, parse_for_environments, settings_options
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
-from a2ls.cli.views.text import print_verdict, say
+from a2ls.cli.views.text import Screen, print_verdict, say
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.studies import loss_label
 from a2ls.training import NotARun, TrainConfig, in_environment, preset
@@ -84,7 +84,7 @@ def run(arguments: Sequence[str]) -> None:
         stage=chosen.stage,
         baseline_name=chosen.baseline,
     )
-    console = Console()
+    console = Screen()
     _print_selected(console, validation)
     train_grid(validation.benchmark, chosen.workers, shlex.join(["a2ls", "validate", *arguments]))
     try:
@@ -169,7 +169,7 @@ def _print_next(
     best, file, settings = verdict.best.selected, shlex.quote(str(path)), settings_options(configs)
     env, envs = shlex.quote(configs[0].environment.env), shlex.join(config.environment.env for config in configs)
     benchmark = (
-        f"a2ls benchmark --loss {file} --baseline {verdict.baseline} --env {envs} --seeds 10 "
+        f"a2ls benchmark --loss {file} --baseline {shlex.quote(verdict.baseline)} --env {envs} --seeds 10 "
         f"--first-seed {max(verdict.seeds) + 1} {settings}"
     )
     if verdict.outcome == "better":
