@@ -1,10 +1,12 @@
-"""Numbers as people read them, the same in terminals, pages and figures."""
+"""Numbers and words as people read them, the same in terminals, pages and figures."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import unquote, unquote_plus
 
 UNKNOWN = "-"
 """What stands where there is no number."""
@@ -68,6 +70,8 @@ def p_value_text(p: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """A time that people can read at a glance."""
+    if not math.isfinite(seconds):
+        return UNKNOWN
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -77,3 +81,42 @@ def duration(seconds: float) -> str:
 def count_of(number: int, noun: str, plural: str = "") -> str:
     """A number and its noun: `1 stage`, `1,200 stages`; the plural is that with an s if it is not given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def harmless(text: str) -> str:
+    r"""A text with every character that a terminal obeys or hides, and does not show, by its number: `\x1b`.
+
+    Texts come from folders and files of strangers. Lines stay lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in _SHOWN else _number(each) for each in text)
+
+
+# Not printable by Unicode, but by every terminal.
+_SHOWN = "\n\t\u00a0"
+
+
+def _number(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+# A password may hold what ends one, written by who did not know: all up to the last @ is masked.
+_PASSWORD = re.compile(r"://[^:/@\s]*:(?P<password>.*)@", re.DOTALL)
+_PASSWORD_OPTION = re.compile(r"[?&][^=&]*(?:pass|pwd)[^=&]*=(?P<password>[^&#\s]+)", re.IGNORECASE)
+
+
+def without_password(url: str, text: str | None = None) -> str:
+    """The URL of a storage as it may be shown; or a text about it, such as an error of others.
+
+    Args:
+        url: The URL, with a password or not.
+        text: Where it may stand, whole or its password alone; the URL itself if not given.
+    """
+    shown = url if text is None else text
+    for found in (pattern.search(url) for pattern in (_PASSWORD, _PASSWORD_OPTION)):
+        if found is not None and found["password"]:
+            # Also as whoever read the URL understood it.
+            for password in (found["password"], unquote(found["password"]), unquote_plus(found["password"])):
+                shown = shown.replace(password, "***")
+    return shown

@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,35 @@ def test_a_page_is_whole_and_never_wider_than_the_screen(request, visit, name, a
     assert all(box["width"] <= width and box["height"] > 100 for box in boxes)
     assert page.complaints == []
     assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+# A comment in which a script begins has no end for a browser, and takes all figures with it.
+HOSTILE = "<!--<script>`</script><img src=x onerror=alert(1)>"
+
+
+def hostile_report():
+    search = made_up_search(8, 3)
+    bred = [replace(each, label=f"{each.label} {HOSTILE}", origin=HOSTILE) for each in search.candidates]
+    return page_html(search_report(replace(search, name=HOSTILE, records=(*bred, *search.baselines))))
+
+
+def hostile_comparison():
+    trained = benchmark(random_scores(["sac", "curl", "spr"], ["cheetah-run"], 3))
+    records = [each if each.is_baseline else replace(each, label=HOSTILE, loss=None) for each in trained.records]
+    return comparison_page(quick(replace(trained, records=tuple(records))))
+
+
+def hostile_landscape():
+    return landscape_page([replace(BOWL, label=HOSTILE), STEEP], LandscapeSettings())
+
+
+@pytest.mark.parametrize(("make", "at_least"), [(hostile_report, 7), (hostile_comparison, 5), (hostile_landscape, 1)])
+def test_a_label_is_only_text_whatever_is_in_it(visit, tmp_path, make, at_least):
+    page = drawn(visit(written(tmp_path, make())))
+    assert page.locator(".figure .main-svg").count() >= page.locator(".figure").count() >= at_least
+    assert "<!--<script>" in page.locator("main").inner_text()
+    assert page.locator("img, main script").count() == 0
+    assert page.complaints == []
 
 
 def test_figures_follow_the_width_of_the_window(visit, any_page):

@@ -7,7 +7,7 @@ import pytest
 
 from a2ls import BadInput
 from a2ls.analysis import recorded_trainings
-from a2ls.analysis._export import COLUMNS
+from a2ls.analysis._columns import COLUMNS
 from helpers.scripts import load_script
 
 ROOT = Path(__file__).parents[2]

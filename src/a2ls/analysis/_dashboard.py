@@ -15,6 +15,7 @@ from optuna.study._frozen import FrozenStudy
 from a2ls._errors import BadInput
 from a2ls._formatting import AULC, RELATIVE_AULC
 from a2ls.analysis._dataset import read_dataset
+from a2ls.analysis._own_requests import only_own_requests
 from a2ls.search import SearchConfig, SearchFolder
 
 # Where the dashboard looks for plots among the attributes of a study: this, a name, and the number of a piece.
@@ -35,7 +36,7 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
     """A server of the dashboard for the search in a folder; call `serve_forever` on it.
 
     Nothing is written to the storage by looking: the evolution is drawn anew whenever it is asked for, and the name of
-    the objective is added to what is read.
+    the objective is added to what is read. Requests of other pages and for other hosts are refused.
 
     Args:
         path: The folder of a search, which may be running.
@@ -65,10 +66,14 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
 
     storage.get_all_studies = with_evolution
     storage.get_study_system_attrs = lambda study_id: {**stored_attributes(study_id), **names}
+    app = only_own_requests(_adapted(wsgi(storage)), host)
     try:
-        return make_server(host, port, _adapted(wsgi(storage)), server_class=Dashboard, handler_class=_Quiet)
+        host.encode("idna")  # As the server will do, which reports a name that cannot be one in many ways.
+        return make_server(host, port, app, server_class=Dashboard, handler_class=_Quiet)
     except OSError as error:
         raise BadInput(f"cannot listen on {host}, port {port}: {error.strerror}; give another --port") from error
+    except UnicodeError as error:
+        raise BadInput(f"cannot listen on {host}: it is neither an address nor a name of a host") from error
 
 
 def _objective(config: SearchConfig) -> str:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from optuna.exceptions import OptunaError
+
 from a2ls._errors import BadInput
-from a2ls._formatting import AULC, RELATIVE_AULC, Unit
+from a2ls._formatting import AULC, RELATIVE_AULC, Unit, harmless
+from a2ls.analysis._columns import REMEDY, check_records, read_loss, table_rows
+from a2ls.analysis._stored_settings import COLLECTION, read_settings, search_config
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.search import Ranking, Scale, SearchConfig, SearchFolder, rank_losses
-from a2ls.space import Loss, Operator
 from a2ls.studies import Candidate, FurtherTraining, StudyFolder, TrialRecord, label_of, origin_name
-from a2ls.training import NO_LOSS, Curve, CurvePoint, with_mapping
+from a2ls.training import NO_LOSS, Curve, CurvePoint
 
 EXPORT_NAME = "candidates.parquet"
-COLLECTION = "collection"
-_NOT_OF_THE_CONFIG = ("kind", "name", "budget", "seconds_spent", "versions")
 
 
 def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
@@ -28,23 +28,31 @@ def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     Beside them are the `versions` of what they were run with, and of a search its `seconds_spent`.
 
     Raises:
-        BadInput: If the folder holds neither a search nor a benchmark.
+        BadInput: If the folder holds neither a search nor a benchmark, or a damaged one.
     """
-    kind = StudyFolder(path).read_kind()
-    settings: dict[str, Any]
-    records: Sequence[TrialRecord]
-    if kind == "search":
-        search = SearchFolder.open(path)
-        records = [*search.candidates(), *search.further(), *search.baselines()]
-        settings = search.settings.to_mapping()
-        settings |= {"seconds_spent": search.seconds_spent(), "versions": search.versions()}
-    else:
-        benchmark = BenchmarkFolder.open(path)
-        records, settings = benchmark.records(), benchmark.settings.to_mapping()
-        settings |= {"versions": benchmark.versions()}
+    try:
+        records, settings = _read_folder(path)
+    except BadInput as error:
+        if str(path) in str(error):
+            raise
+        raise BadInput(f"{path}: {error}") from error
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, StopIteration, OptunaError) as error:
+        # Anybody can write to a folder, and a search reads its own without suspicion.
+        why = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{path} holds settings or trainings that cannot be read ({why}): get another copy") from error
+    check_records(records, path)
     # Exports are passed on, and the URL of a storage may hold a password.
     del settings["storage"]
     return records, settings
+
+
+def _read_folder(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
+    if StudyFolder(path).read_kind() == "search":
+        search = SearchFolder.open(path)
+        spent = {"seconds_spent": search.seconds_spent(), "versions": search.versions()}
+        return [*search.candidates(), *search.further(), *search.baselines()], search.settings.to_mapping() | spent
+    benchmark = BenchmarkFolder.open(path)
+    return benchmark.records(), benchmark.settings.to_mapping() | {"versions": benchmark.versions()}
 
 
 def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
@@ -60,10 +68,10 @@ def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
 
 
 def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """As `read_export`, with the values of every column.
+    """As `read_export`, with the values of every column, each checked.
 
     Raises:
-        BadInput: If the file cannot be read, or is not one that `export` wrote.
+        BadInput: If the file cannot be read, is not one that `export` wrote, or holds what no training can have.
     """
     try:
         import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
@@ -71,22 +79,14 @@ def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     except ImportError as error:
         raise BadInput("Parquet files need pyarrow, which cannot be imported: pip install pyarrow") from error
     try:
-        table = pyarrow.parquet.read_table(path)
+        with path.open("rb") as file:  # A path need not be text, or may read as an address of somewhere else.
+            table = pyarrow.parquet.read_table(file)
     except (OSError, pyarrow.ArrowException) as error:
         raise BadInput(f"{path} cannot be read as Parquet: {error}") from error
     metadata = table.schema.metadata or {}
     if b"a2ls_settings" not in metadata:
         raise BadInput(f"{path} was not written by `a2ls export`: it has no settings in its metadata")
-    return table.to_pylist(), json.loads(metadata[b"a2ls_settings"])
-
-
-def _loss(values: Mapping[str, Any]) -> Loss | None:
-    if values["source_bits"] is None:
-        return None
-    operator = Operator(values["operator"], values["negatives"])
-    # A text form says the same, and takes ten times as long to read.
-    predictor = values.get("predictor", True)  # Version 0.2 and earlier had no loss without one.
-    return Loss.from_bits(values["source_bits"], values["target_bits"], operator, predictor=predictor)
+    return table_rows(table, path), read_settings(metadata[b"a2ls_settings"], path)
 
 
 def to_record(values: Mapping[str, Any]) -> TrialRecord:
@@ -95,7 +95,7 @@ def to_record(values: Mapping[str, Any]) -> TrialRecord:
     fields = {
         "number": values["number"],
         "label": label_of(values["label"], values["loss"] or NO_LOSS),
-        "loss": _loss(values),
+        "loss": read_loss(values),
         "env": values["env"],
         "seed": values["seed"],
         "state": values["state"],
@@ -213,8 +213,7 @@ class Dataset:
     @property
     def search_config(self) -> SearchConfig:
         """The settings of a search, under their names of today."""
-        own = {key: value for key, value in self.settings.items() if key not in _NOT_OF_THE_CONFIG}
-        return with_mapping(SearchConfig(), own)
+        return search_config(self.settings)
 
 
 def read_dataset(path: Path) -> Dataset:
@@ -242,17 +241,20 @@ def read_studies(path: Path) -> list[Dataset]:
     file = path / EXPORT_NAME if path.is_dir() else path
     if StudyFolder(path).config.exists():
         records, settings = read_study(path)
-        return [Dataset(path.resolve().name, path, settings["kind"], tuple(records), settings)]
+        return [Dataset(harmless(path.resolve().name), path, settings["kind"], tuple(records), settings)]
     if not file.is_file():
         raise BadInput(
             f"{path} holds nothing to analyse: neither a search or a benchmark, nor the {EXPORT_NAME} of an export"
         )
     rows, settings = read_rows(file)
     if settings["kind"] != COLLECTION:
-        name = settings.get("name") or file.resolve().parent.name
+        name = settings.get("name") or harmless(file.resolve().parent.name)
         return [Dataset(name, path, settings["kind"], tuple(map(to_record, rows)), settings)]
     own: dict[str, list[TrialRecord]] = {name: [] for name in settings["studies"]}
-    for row in rows:
+    for place, row in enumerate(rows):
+        if row.get("study") not in own:
+            where, known = f"{file}, row {place + 1}", ", ".join(own)
+            raise BadInput(f"{where}: study is {row.get('study')!r}, but must be one of {known}: {REMEDY}")
         own[row["study"]].append(to_record(row))
     return [Dataset(name, path, study["kind"], tuple(own[name]), study) for name, study in settings["studies"].items()]
 

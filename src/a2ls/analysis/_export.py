@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 
 from a2ls._errors import BadInput
 from a2ls._files import write_whole
-from a2ls.analysis._dataset import COLLECTION, EXPORT_NAME, Dataset, numbered, read_studies
+from a2ls._formatting import harmless
+from a2ls.analysis._columns import COLUMNS, arrow_types
+from a2ls.analysis._dataset import EXPORT_NAME, Dataset, numbered, read_studies
+from a2ls.analysis._stored_settings import COLLECTION
 from a2ls.space import PATTERNS, Loss, contains, names_of
 from a2ls.studies import Candidate, FurtherTraining, Method, TrialRecord
 from a2ls.training import (
@@ -31,31 +34,6 @@ from a2ls.training import (
 )
 
 _FOLDER = "export"
-
-COLUMNS = {
-    **dict.fromkeys(["study", "kind"], "text"),
-    **dict.fromkeys(["number", "candidate", "training", "stage"], "whole"),
-    "origin": "text",
-    "parents": "wholes",
-    "repeat_of": "whole",
-    **dict.fromkeys(["label", "loss", "canonical"], "text"),
-    "horizon": "whole",
-    "operator": "text",
-    **dict.fromkeys(["negatives", "predictor"], "truth"),
-    **dict.fromkeys(["source_bits", "target_bits"], "text"),
-    **{name.replace("-", "_"): "truth" for name in PATTERNS},
-    "degenerate": "truth",
-    "names": "texts",
-    "env": "text",
-    "seed": "whole",
-    **dict.fromkeys(["preset", "own_settings", "settings", "version", "state"], "text"),
-    **dict.fromkeys(["score", "last_score", "seconds"], "number"),
-    "reasons": "texts",
-    "curve_steps": "wholes",
-    "curve_scores": "numbers",
-    "curve_returns": "lists of numbers",
-}
-"""All columns, and what each holds."""
 
 _NOT_IN_CSV = ("settings",)
 """A thousand characters in each line, for a table that people look at."""
@@ -143,7 +121,10 @@ def collect(paths: Sequence[Path]) -> Collection:
     rows: list[Mapping[str, Any]] = []
     left_out = 0
     for study in studies:
-        own = _rows(study)
+        try:
+            own = _rows(study)
+        except BadInput as error:
+            raise BadInput(f"{study.path}: {error}") from error
         identities = [_identity(row) for row in own]
         new = [row for row, identity in zip(own, identities, strict=True) if identity not in known]
         left_out += len(own) - len(new)
@@ -174,7 +155,8 @@ def _home(path: Path) -> Path:
 def _name(folder: Path, folders: Iterable[Path]) -> str:
     """Never more of the path than what was given: files are passed on, and paths are of one machine alone."""
     above = next((each for each in folder.parents if each in folders), None)
-    return folder.name if above is None else f"{_name(above, folders)}/{folder.relative_to(above).as_posix()}"
+    name = folder.name if above is None else f"{_name(above, folders)}/{folder.relative_to(above).as_posix()}"
+    return harmless(name)  # Names of files need not be text that a table can hold.
 
 
 def _identity(row: Mapping[str, Any]) -> str:
@@ -186,12 +168,9 @@ def _identity(row: Mapping[str, Any]) -> str:
 def _rows(study: Dataset) -> list[dict[str, Any]]:
     training = study.settings["training"]
     configs: dict[str, TrainConfig] = {}
-    try:
-        for each in [training] if study.kind == "search" else training.values():
-            config = with_mapping(TrainConfig(), each)
-            configs[config.environment.env] = replace(config, preset=known_preset(config))
-    except BadInput as error:
-        raise BadInput(f"{study.path}: {error}") from error
+    for each in [training] if study.kind == "search" else training.values():
+        config = with_mapping(TrainConfig(), each)
+        configs[config.environment.env] = replace(config, preset=known_preset(config))
     # Most trainings of a study have the same settings, and to find what is special in them takes a while.
     known: dict[tuple[str, str, str], dict[str, str | None]] = {}
     candidates = {candidate.number: candidate for candidate in study.candidates}
@@ -242,7 +221,7 @@ def _values(
         "score": record.score,
         "last_score": points[-1].score if points else None,
         "seconds": record.seconds,
-        "reasons": list(record.reasons),
+        "reasons": [*map(harmless, record.reasons)],
         "curve_steps": [point.step for point in points],
         "curve_scores": [point.score for point in points],
         "curve_returns": [list(point.returns) for point in points],
@@ -307,19 +286,12 @@ def _write_parquet(path: Path, table: Sequence[Mapping[str, Any]], settings: Map
         import pyarrow.parquet  # noqa: PLC0415
     except ImportError as error:
         raise BadInput("an export needs pyarrow, which cannot be imported: pip install pyarrow") from error
-    types = {
-        "text": pyarrow.string(),
-        "whole": pyarrow.int64(),
-        "number": pyarrow.float64(),
-        "truth": pyarrow.bool_(),
-        "texts": pyarrow.list_(pyarrow.string()),
-        "wholes": pyarrow.list_(pyarrow.int64()),
-        "numbers": pyarrow.list_(pyarrow.float64()),
-        "lists of numbers": pyarrow.list_(pyarrow.list_(pyarrow.float64())),
-    }
+    types = arrow_types()
     metadata = {"a2ls_version": version("a2ls"), "a2ls_settings": json.dumps(settings)}
     schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()], metadata=metadata)
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(table), schema=schema), path, compression="zstd")
+    made = pyarrow.Table.from_pylist(list(table), schema=schema)
+    with path.open("wb") as file:  # A path need not be text, or may read as an address of somewhere else.
+        pyarrow.parquet.write_table(made, file, compression="zstd")
 
 
 def _write_csv(path: Path, table: Sequence[Mapping[str, Any]]) -> None:

@@ -20,7 +20,8 @@ def write_text(file: Path, text: str) -> None:
     _require_no_folder(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))
+        # Names of files that are not UTF-8 may be in the text: what cannot be written is written by its number.
+        write_whole(file, lambda path: path.write_text(text, encoding="utf-8", errors="backslashreplace"))
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}") from error
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from a2ls import training
 from a2ls._errors import Failure
 from a2ls._formatting import count_of
@@ -13,7 +11,7 @@ from a2ls._schema import by_default_words
 from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli._options import GridArguments, new_folder, stall_seconds
 from a2ls.cli.views.benchmark import BenchmarkView, GridProgress
-from a2ls.cli.views.text import say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, say, says_how_to_go_on
 from a2ls.training import TrainConfig
 
 
@@ -42,14 +40,14 @@ def train_grid(folder: BenchmarkFolder, workers: int, stall_minutes: float, go_o
     limit = stall_seconds(stall_minutes)
     folder.files.mend()
     missing, asked = folder.missing(), len(folder.grid.runs())
-    say(Console(), f"{_header(folder.grid)}, in {folder.path}")
+    say(Screen(), f"{_header(folder.grid)}, in {folder.path}")
     if folder.files.taken_by_default:
-        say(Console(), by_default_words(folder.files.taken_by_default))
+        say(Screen(), by_default_words(folder.files.taken_by_default))
     if not missing:
-        say(Console(), f"all {count_of(asked, 'training')} were done before")
+        say(Screen(), f"all {count_of(asked, 'training')} were done before")
         return
     if len(missing) < asked:
-        say(Console(), f"{asked - len(missing)} of {count_of(asked, 'training')} were done before")
+        say(Screen(), f"{asked - len(missing)} of {count_of(asked, 'training')} were done before")
     with says_how_to_go_on(go_on), BenchmarkView(GridProgress(missing, workers)) as view:
         folder.run(workers=workers, stall_seconds=limit, on_event=view.on_event, on_wait=view.on_wait)
 

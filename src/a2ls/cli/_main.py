@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from a2ls._errors import BadInput, Failure, did_you_mean, nearest
+from a2ls._formatting import harmless
 
 # Name -> what it does. Each lives in the module of its name in `commands`, imported when it is typed: those
 # which train nothing do not wait for torch.
@@ -56,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(name: str, arguments: list[str]) -> int:
     try:
-        _require_text(arguments)
         command = importlib.import_module(f"a2ls.cli.commands.{name}")
         optuna = sys.modules.get("optuna")  # Loaded with the commands that use it.
         if optuna is not None:
@@ -93,15 +93,6 @@ _OF_A_PATH = (
 )
 
 
-def _require_text(arguments: Sequence[str]) -> None:
-    """Refuse arguments that are not text: they could not be stored, nor shown."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError as error:
-            raise BadInput(f"the argument {argument!r} is not valid UTF-8") from error
-
-
 def _what_happened(error: Exception) -> str:
     """The error, and the innermost place of it that is not in a library."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -116,7 +107,7 @@ def _write_traceback() -> str:
 
 
 def _fail(prefix: str, message: str, code: int) -> int:
-    print(f"{prefix}: error: {message}", file=sys.stderr)
+    print(f"{prefix}: error: {harmless(message)}", file=sys.stderr)
     return code
 
 

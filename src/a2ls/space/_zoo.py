@@ -91,7 +91,7 @@ def _read_json(path: Path, content: str) -> dict[str, Any] | None:
     """The object in a JSON file; None for a loss in the paper's notation, which begins with a brace too."""
     try:
         values = json.loads(content)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         if path.suffix.lower() != _JSON and has_arrow(content):
             return None
         raise BadLossFile(f"{path} is not valid JSON: {error}") from error

@@ -26,6 +26,7 @@ from optuna.storages import BaseStorage, RDBStorage
 
 from a2ls._errors import BadInput
 from a2ls._files import acquire, write_whole
+from a2ls._formatting import without_password
 from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable, taken_by_default
 from a2ls.engine import Engine, LocalEngine
 from a2ls.studies._database import create_database, has_trials, mend_database, open_database
@@ -74,10 +75,13 @@ class StudyFolder:
             NotARun: If the folder cannot be used.
         """
         url = settings["storage"]
+        if not settings["name"].isprintable():
+            raise BadInput(f"the name {settings['name']!r} cannot be stored, since it is no plain text: choose another")
         storage = self._shared_storage(url, create=True) if url else None
         taken = set() if storage is None else {*studies}.intersection(optuna.get_all_study_names(storage))
         if taken:
-            raise BadInput(f"the storage {url!r} has a study {min(taken)!r} already: choose another name")
+            shown = without_password(url)
+            raise BadInput(f"the storage {shown!r} has a study {min(taken)!r} already: choose another name")
         self._require_free(settings["kind"])
         self.path.mkdir(parents=True, exist_ok=True)
         with self.acquire():
@@ -176,7 +180,7 @@ class StudyFolder:
         try:
             parsed = sqlalchemy.make_url(url)
         except sqlalchemy.exc.ArgumentError as error:
-            raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
+            raise _cannot_open(url, error) from error
         if parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.query:
             return open_database(Path(parsed.database), read_only=read_only)
         return self._shared_storage(url, create=False)
@@ -191,7 +195,12 @@ class StudyFolder:
         try:
             return optuna.storages.get_storage(RDBStorage(url, skip_table_creation=not create))
         except Exception as error:
-            raise BadInput(f"the storage {url!r} cannot be opened: {error}") from error
+            raise _cannot_open(url, error) from error
+
+
+def _cannot_open(url: str, error: Exception) -> BadInput:
+    shown, why = without_password(url), without_password(url, str(error))
+    return BadInput(f"the storage {shown!r} cannot be opened: {why}")
 
 
 @contextmanager

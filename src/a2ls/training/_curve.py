@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,7 +25,7 @@ class CurvePoint:
     @cached_property
     def score(self) -> float:
         """The mean return."""
-        return statistics.fmean(self.returns)
+        return _mean(self.returns)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Curve:
     @cached_property
     def aulc(self) -> float:
         """Area under the learning curve: the mean of the scores, as the paper approximates it. NaN if empty."""
-        return statistics.fmean(point.score for point in self.points) if self.points else float("nan")
+        return _mean(point.score for point in self.points) if self.points else float("nan")
 
     def with_point(self, point: CurvePoint) -> Curve:
         """The curve with one more evaluation at its end."""
@@ -57,6 +58,30 @@ class Curve:
 
     @staticmethod
     def from_csv(text: str) -> Curve:
-        """Read what `to_csv` wrote."""
-        rows = list(csv.DictReader(io.StringIO(text)))
-        return Curve(tuple(CurvePoint(int(r["step"]), tuple(map(float, r["returns"].split()))) for r in rows))
+        """Read what `to_csv` wrote.
+
+        Raises:
+            ValueError: If it is something else; the message says in which line.
+        """
+        reader = csv.reader(io.StringIO(text))
+        points: list[CurvePoint] = []
+        try:
+            if next(reader, None) != [*_HEADER]:
+                raise ValueError(f"it does not begin with {','.join(_HEADER)}")
+            for cells in reader:
+                if len(cells) != len(_HEADER) or not cells[-1].strip():
+                    raise ValueError(f"it has no {', '.join(_HEADER)}")
+                points.append(CurvePoint(int(cells[0]), tuple(map(float, cells[-1].split()))))
+        except (csv.Error, ValueError) as error:
+            raise ValueError(f"line {reader.line_num}: {error}") from error
+        return Curve(tuple(points))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean; NaN where values that are not finite, or too large, have none."""
+    try:
+        return statistics.fmean(values)
+    except statistics.StatisticsError:
+        raise  # There are no values.
+    except (ValueError, OverflowError):
+        return float("nan")

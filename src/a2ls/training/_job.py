@@ -80,8 +80,14 @@ def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
 def _job(mapping: dict[str, Any], base: TrainJob) -> TrainJob:
     config = base.config
     environment = mapping.get("environment", {})
+    if not isinstance(environment, dict):
+        raise BadInput(f"environment is a group of settings, but got {environment!r}")
     pixels = environment.get("pixels") is True
     named = mapping.pop(PRESET, None)
+    texts = {PRESET: named, "algorithm": mapping.get("algorithm"), "environment.env": environment.get("env")}
+    for name, value in texts.items():
+        if not isinstance(value, str | None):
+            raise BadInput(f"{name} is {value!r}, but must be a text")
     if named or pixels > config.environment.pixels:
         algorithm, env = mapping.get("algorithm", config.algorithm), environment.get("env", config.environment.env)
         name = preset_for(named or DEFAULT_PRESET, env, algorithm, pixels=pixels)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import json
 import platform
+import shlex
 import time
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Literal, get_args
 
 from a2ls._errors import BadInput, Failure
 from a2ls._files import acquire, write_whole
@@ -38,11 +40,14 @@ class DamagedCheckpoint(BadInput):
     """A checkpoint that no training can go on from."""
 
 
+ResultState = Literal["finished", "diverged"]
+
+
 @dataclass(frozen=True)
 class Result:
     """How a training ended, and what it took."""
 
-    state: Literal["finished", "diverged"]
+    state: ResultState
     reason: str
     """What was wrong, if it diverged."""
     aulc: float
@@ -54,6 +59,31 @@ class Result:
     peak_memory_mb: float
     """Largest resident size of the last process."""
     versions: dict[str, str]
+
+    @staticmethod
+    def from_mapping(values: object) -> Result:
+        """The result of these fields.
+
+        Raises:
+            ValueError: If one is missing, unknown or of another type.
+        """
+        kinds: dict[str, type | UnionType] = {
+            **dict.fromkeys(("state", "reason"), str),
+            **dict.fromkeys(("aulc", "seconds", "peak_memory_mb"), int | float),
+            **dict.fromkeys(("updates", "updates_without_sequences"), int),
+            "versions": dict,
+        }
+        if not isinstance(values, dict):
+            raise ValueError(f"it holds {values!r:.40}, but must hold a group of values")
+        missing, unknown = kinds.keys() - values.keys(), values.keys() - kinds.keys()
+        if missing or unknown:
+            raise ValueError(f"{min(missing) if missing else min(unknown)} is {'missing' if missing else 'unknown'}")
+        for name, kind in kinds.items():
+            if not isinstance(values[name], kind) or isinstance(values[name], bool):
+                raise ValueError(f"{name} is {values[name]!r:.40}, which is of another type")
+        if values["state"] not in get_args(ResultState):
+            raise ValueError(f"state is {values['state']!r}, but must be one of {', '.join(get_args(ResultState))}")
+        return Result(**values)
 
 
 class RunFolder:
@@ -81,7 +111,8 @@ class RunFolder:
         path.mkdir(parents=True, exist_ok=True)
         with folder.acquire():
             if folder.config.exists():
-                raise NotARun(f"{path} already holds a run: resume it with --resume {path}, or choose another folder")
+                go_on = f"--resume {shlex.quote(str(path))}"
+                raise NotARun(f"{path} already holds a run: resume it with {go_on}, or choose another folder")
             write_whole(folder.config, lambda file: file.write_text(job.to_toml()))
         return folder
 
@@ -116,12 +147,34 @@ class RunFolder:
         return sorted(self.checkpoints.glob("[0-9]*.pt"), key=lambda file: int(file.stem))
 
     def read_curve(self) -> Curve:
-        """The evaluations so far."""
-        return Curve.from_csv(self.curve.read_text()) if self.curve.exists() else Curve()
+        """The evaluations so far.
+
+        Raises:
+            BadInput: If the file is damaged.
+        """
+        if not self.curve.exists():
+            return Curve()
+        try:
+            return Curve.from_csv(self.curve.read_text())
+        except ValueError as error:
+            raise self._damaged(self.curve, error) from error
 
     def read_result(self) -> Result | None:
-        """How it ended, or None if it has not."""
-        return Result(**json.loads(self.result.read_text())) if self.result.exists() else None
+        """How it ended, or None if it has not.
+
+        Raises:
+            BadInput: If the file is damaged.
+        """
+        if not self.result.exists():
+            return None
+        try:
+            return Result.from_mapping(json.loads(self.result.read_text()))
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(self.result, error) from error
+
+    def _damaged(self, file: Path, error: Exception) -> BadInput:
+        go_on = f"a2ls train --resume {shlex.quote(str(self.path))}"
+        return BadInput(f"{file} is damaged, {error}: delete it, and `{go_on}` writes it anew")
 
     def write_curve(self, curve: Curve) -> None:
         """Replace the curve."""

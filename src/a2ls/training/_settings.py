@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import reprlib
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -49,6 +50,8 @@ def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", ot
     Raises:
         BadInput: For an unknown key, naming the nearest known ones, or for a value of the wrong type.
     """
+    if not isinstance(mapping, Mapping):  # What is read from a file may be anything.
+        raise BadInput(f"{group or 'the settings'} must be a group of settings, but got {_short(mapping)}")
     if hasattr(settings, "prepared_for"):
         settings, mapping = settings.prepared_for(mapping)
     hints = get_type_hints(type(settings))
@@ -66,7 +69,7 @@ def with_mapping(settings: T, mapping: Mapping[str, Any], *, group: str = "", ot
         elif isinstance(value, Mapping):
             changes[key] = with_mapping(current, value, group=name)
         else:
-            raise BadInput(f"{name} is a group of settings, but got {value!r}")
+            raise BadInput(f"{name} is a group of settings, but got {_short(value)}")
     return dataclasses.replace(settings, **changes)  # type: ignore[type-var]
 
 
@@ -93,22 +96,39 @@ def option_text(name: str, value: Any) -> str:
     return " ".join((f"--{dashed}", *(shlex.quote(str(each)) for each in values or ["none"])))
 
 
+# Whatever counts with numbers of 64 bits, as PyTorch and SQLite do, can hold these.
+_LARGEST = 2**63 - 1
+
+
 def _checked(name: str, value: Any, hint: Any) -> Any:
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            raise BadInput(f"{name} is {value!r}, but must be one of {', '.join(map(repr, get_args(hint)))}")
+            raise BadInput(f"{name} is {_short(value)}, but must be one of {', '.join(map(repr, get_args(hint)))}")
         return value
     if get_origin(hint) is tuple:
         kind = get_args(hint)[0]
-        if not isinstance(value, list | tuple) or not all(isinstance(item, kind) for item in value):
+        if not isinstance(value, list | tuple) or not all(_is_a(kind, item) for item in value):
             what = "texts" if kind is str else "whole numbers"
-            raise BadInput(f"{name} is {value!r}, but must be a list of {what}")
+            raise BadInput(f"{name} is {_short(value)}, but must be a list of {what}")
         return tuple(value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise BadInput(f"{name} is {value!r}, but must be of type {hint.__name__}")
-    return value
+    if not _is_a(hint, value):
+        raise BadInput(f"{name} is {_short(value)}, but must be of type {getattr(hint, '__name__', hint)}")
+    # Compared as it is, since the largest whole numbers are no float.
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+        raise BadInput(f"{name} is {_short(value)}, but must be a number up to {_LARGEST:.0e}")
+    return float(value) if hint is float else value
+
+
+def _is_a(kind: type, value: object) -> bool:
+    """Whether a value is of a type: a truth is no number, and a whole number is a number."""
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else kind)
+
+
+def _short(value: object) -> str:
+    """A value in a message, of which nobody wants to read pages."""
+    return reprlib.repr(value)
 
 
 # Settings of one method among others: `a2-winner: encoder_layers=4, predictor=released`

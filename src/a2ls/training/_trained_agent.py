@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from a2ls._errors import BadInput
 from a2ls.agents import Agent, make_agent
+from a2ls.training._job import TrainJob
 from a2ls.training._replay_buffer import ReplayBuffer
 from a2ls.training._run_folder import RunFolder
 from a2ls.training._trainer import require_format
@@ -45,15 +46,18 @@ def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> Tra
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)["training"]
     except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError) as error:
         raise BadInput(f"{path} is no checkpoint of a run") from error
+    if not isinstance(state, dict):
+        raise BadInput(f"{path} is no checkpoint of a run")
     require_format(state)
+    job = folder.job
     try:
-        return _trained_agent(folder, state)
-    except (KeyError, TypeError, RuntimeError, ValueError, IndexError) as error:
+        return _trained_agent(job, state)
+    # It may be of another run, damaged or a stranger's.
+    except (LookupError, TypeError, AttributeError, RuntimeError, ValueError, ArithmeticError, MemoryError) as error:
         raise BadInput(f"{path} is no checkpoint of the run in {folder.path}: its networks are others") from error
 
 
-def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
-    job = folder.job
+def _trained_agent(job: TrainJob, state: dict[str, Any]) -> TrainedAgent:
     config = job.config
     observation_shape, action_space = tuple(state["observation_shape"]), _action_space(state)
     agent = make_agent(config.algorithm, observation_shape, action_space, config.agent, job.loss)
@@ -71,6 +75,8 @@ def _trained_agent(folder: RunFolder, state: dict[str, Any]) -> TrainedAgent:
         replay=config.agent.replay,
     )
     replay.load_state_dict(state["replay"])
+    if not isinstance(state["agent_steps"], int) or not 0 <= len(replay) <= config.buffer_size:
+        raise ValueError("it does not count steps and transitions")
     return TrainedAgent(agent, replay, state["agent_steps"] * config.environment.action_repeat)
 
 

@@ -208,9 +208,11 @@ def _where(comparison: Comparison) -> str:
 
 def _key(comparison: Comparison) -> str:
     """What the numbers stand for that are shown instead of long losses."""
+    from a2ls.analysis.report._page import verbatim  # noqa: PLC0415 (loads Plotly)
+
     shortened = [result for result in comparison.results if result.short != result.label]
     shortened.sort(key=lambda result: (len(result.short), result.short))
-    return "\n\n".join(f"{result.short} is `{result.label}`" for result in shortened)
+    return "\n\n".join(f"{result.short} is `{verbatim(result.label)}`" for result in shortened)
 
 
 def _table(comparison: Comparison) -> Table:

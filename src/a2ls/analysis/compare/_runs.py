@@ -124,7 +124,7 @@ def _shared_configs(datasets: Sequence[Dataset], environments: Sequence[str]) ->
     """The settings in each environment.
 
     Raises:
-        BadInput: If two datasets have different ones: their scores are not of the same thing.
+        BadInput: If there are none, or two datasets have different ones: their scores are not of the same thing.
     """
     first: dict[str, tuple[Dataset, TrainConfig]] = {}
     for dataset in datasets:
@@ -140,6 +140,10 @@ def _shared_configs(datasets: Sequence[Dataset], environments: Sequence[str]) ->
                     f"{other.path} and {dataset.path} have trainings in {env} with different settings: {name} is "
                     f"{there} in the first, but {here} in the second; compare them apart, or choose others with --env"
                 )
+    for dataset in datasets:
+        for record in _records(dataset):
+            if _env_name(record.env) in set(environments) - set(first):
+                raise BadInput(f"{dataset.path} has trainings in {record.env}, but no settings for it")
     return {env: config for env, (_, config) in first.items()}
 
 

@@ -12,7 +12,7 @@ from a2ls._formatting import AULC, Unit, count_of
 from a2ls._statistics import Interval
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import finite_score
-from a2ls.analysis.figures._style import in_origin_order, new_figure, origin_colour, origin_symbol, wrapped
+from a2ls.analysis.figures._style import escaped, in_origin_order, new_figure, origin_colour, origin_symbol, wrapped
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of
 from a2ls.search import RankedLoss
 from a2ls.space import Element, Loss
@@ -288,7 +288,7 @@ def _draw_mutations(
         if in_words:
             kind = edges[0].kind
             figure.add_annotation(
-                x=x, y=y, text=kind, showarrow=False, font={"color": origin_colour(kind)}, borderpad=1
+                x=x, y=y, text=escaped(kind), showarrow=False, font={"color": origin_colour(kind)}, borderpad=1
             )
 
 
@@ -304,7 +304,7 @@ def _mutation_place(edges: Sequence[Descent], by_number: Mapping[int, Ancestor])
 
 def _mutation_hover(edges: Sequence[Descent], by_number: Mapping[int, Ancestor]) -> str:
     child = by_number[edges[0].child]
-    lines = [f"<b>candidate {child.number} by {edges[0].kind}</b>", wrapped(child.loss)]
+    lines = [f"<b>candidate {child.number} by {escaped(edges[0].kind)}</b>", wrapped(child.loss)]
     lines += [wrapped(f"from {edge.parent}: {edge.change}") for edge in edges]
     return "<br>".join(lines)
 
@@ -319,7 +319,7 @@ def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], data: AncestryTree
         textposition="middle right",
         customdata=[[node.number, node.stage, _known(node, unit), node.state, wrapped(node.loss)] for node in nodes],
         mode="markers+text" if widest <= _MOST_IN_ROW_FOR_NUMBERS else "markers",
-        name=origin,
+        name=escaped(origin),
         marker={
             "color": origin_colour(origin),
             "symbol": ["star" if node.number == best else origin_symbol(origin) for node in nodes],
@@ -328,7 +328,7 @@ def _draw_nodes(figure: go.Figure, nodes: Sequence[Ancestor], data: AncestryTree
         },
         cliponaxis=False,
         hovertemplate="<b>candidate %{customdata[0]}</b>, stage %{customdata[1]}, %{customdata[3]}<br>"
-        f"{unit.name} %{{customdata[2]}}<br>origin: {origin}<br>%{{customdata[4]}}<extra></extra>",
+        f"{unit.name} %{{customdata[2]}}<br>origin: {escaped(origin)}<br>%{{customdata[4]}}<extra></extra>",
     )
 
 

@@ -157,8 +157,8 @@ def _inline(text: str) -> str:
 
 
 def _script_json(value: object) -> str:
-    """JSON that cannot end the script it stands in."""
-    return json.dumps(value, allow_nan=False).replace("</", "<\\/")
+    """JSON that means nothing to who reads the page around it: it neither ends the script nor begins a comment."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
 
 
 def _resource(name: str) -> str:

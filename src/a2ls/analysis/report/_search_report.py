@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import tomli_w
 
+from a2ls._errors import BadInput
 from a2ls._formatting import UNKNOWN, Unit, count_of, duration, interval_text, number_text
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import (
@@ -57,6 +59,7 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
         BadInput: If it is a benchmark.
     """
     analysis = analyse(dataset)
+    validation = _validation(dataset.path)
     steps = sum(record.curve.points[-1].step for record in dataset.records if record.curve.points)
     dataset = dataset.on_one_scale()
     config = dataset.search_config
@@ -67,7 +70,7 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
         Section("best", f"The best {_BEST} candidates", _best_text(dataset), tables=(_best(dataset),)),
         *_figures(dataset, others),
         _parts(analysis),
-        *_validation(dataset.path),
+        *validation,
         _reproduce(dataset, config),
         Section("settings", "All settings", code=tomli_w.dumps(_plain(dataset.settings)), folded=True),
     ]
@@ -175,7 +178,7 @@ def _best(dataset: Dataset) -> Table:
         (
             str(place),
             *_scores(each, dataset),
-            f"`{each.marked_label}`",
+            f"`{verbatim(each.marked_label)}`",
             str(each.stage),
             _made(each),
             each.state,
@@ -272,7 +275,16 @@ def _validation(path: Path) -> list[Section]:
     file = path / "winner.json"
     if not file.is_file():
         return []
-    said: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        return [_validation_section(json.loads(file.read_text(encoding="utf-8")))]
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise BadInput(
+            f"{file} is not what a cross-validation wrote ({why}): delete it, and `a2ls validate` writes it anew"
+        ) from error
+
+
+def _validation_section(said: Mapping[str, Any]) -> Section:
     best = dict(said["normalised"])
     baseline = best.pop("baseline")
     # Earlier versions kept the best loss alone.
@@ -284,7 +296,7 @@ def _validation(path: Path) -> list[Section]:
         for each in sorted(losses, key=lambda each: int(each["normalised"][where]["rank"]))
     )
     seeds = ", ".join(map(str, said["seeds"]))
-    key = "\n\n".join(f"{name} is `{loss}`" for loss, name in names.items())
+    key = "\n\n".join(f"{name} is `{verbatim(loss)}`" for loss, name in names.items())
     text = f"""{verbatim(said.get("verdict") or _earlier_verdict(baseline, best["overall"]))}
 
 The best losses of the search were trained again with seeds that it had not used ({seeds}). Their AULC, on the scale on
@@ -294,7 +306,7 @@ which {baseline} has 1:
     note = f"{UNKNOWN}: too few seeds for an interval." if any(row[3] == UNKNOWN for row in rows) else ""
     header = ("environment", "loss", "mean", "95 % interval", "rank")
     table = Table(header, rows, (False, False, True, True, True), note)
-    return [Section("validation", "Cross-validation", text, tables=(table,))]
+    return Section("validation", "Cross-validation", text, tables=(table,))
 
 
 def _estimate(own: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -325,7 +337,7 @@ def _reproduce(dataset: Dataset, config: SearchConfig) -> Section:
     text = f"""The losses of every stage follow from the seed ({config.seed}) and the scores alone, and the same
 training on the same kind of machine gives the same score.{ran} The commands for this search, its tables and this
 page:"""
-    folder = f"runs/{dataset.name}"
+    folder = shlex.quote(f"runs/{dataset.name}")
     code = f"{search_command(config)} --out {folder}\na2ls analyze {folder}\na2ls report {folder}"
     return Section("reproduce", "How to do it again", text, code=code)
 

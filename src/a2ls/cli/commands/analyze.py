@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 
 from a2ls._errors import BadInput, require
-from a2ls._formatting import count_of
+from a2ls._formatting import count_of, harmless
 from a2ls.analysis import (
     ANALYSIS_COLUMNS,
     Analysis,
@@ -30,7 +30,7 @@ from a2ls.cli._files import write_text
 from a2ls.cli._options import Several, flat, parse
 from a2ls.cli.views.candidates import stages_title, stages_view
 from a2ls.cli.views.loss_parts import comparison_tables, counts_line, notes, search_heading
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import Screen, say
 from a2ls.space import MAX_HORIZON
 
 _STANDARD_OUTPUT = Path("-")
@@ -83,7 +83,7 @@ def run(arguments: Sequence[str]) -> None:
     patterns = read_patterns(flat(chosen.pattern), _longest_horizon(datasets))
     analyses = [analyse(each, patterns, stage=chosen.stage, independent=chosen.independent) for each in datasets]
     if _STANDARD_OUTPUT not in (chosen.csv, chosen.json):
-        _print(Console(), analyses)
+        _print(Screen(), analyses)
     if chosen.csv is not None:
         _write(chosen.csv, csv_text(ANALYSIS_COLUMNS, analysis_records(analyses)))
     if chosen.json is not None:
@@ -121,6 +121,6 @@ def _print(console: Console, analyses: Sequence[Analysis]) -> None:
 
 def _write(path: Path, text: str) -> None:
     if path == _STANDARD_OUTPUT:
-        print(text, end="")
+        print(harmless(text), end="")
     else:
         write_text(path, text)

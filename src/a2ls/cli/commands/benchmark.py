@@ -14,7 +14,7 @@ from a2ls.benchmark import BenchmarkFolder, Grid, method_runs
 from a2ls.cli._grid import ask, fail_if_missing, train_grid
 from a2ls.cli._options import GridArguments, Several, flat, parse_grid, refuse_settings
 from a2ls.cli.views.results import environment_notes, environment_table
-from a2ls.cli.views.text import print_verdict, resume_command
+from a2ls.cli.views.text import Screen, print_verdict, resume_command
 from a2ls.studies import baseline, method
 
 
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> None:
         )
         folder = ask(chosen, Grid(methods, configs, chosen.all_seeds), "benchmark")
     train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("benchmark", folder.path))
-    _print_results(Console(), folder)
+    _print_results(Screen(), folder)
     fail_if_missing(folder)
 
 

@@ -37,7 +37,7 @@ from a2ls.cli.views.comparison import (
     improvements_table,
     methods_key,
 )
-from a2ls.cli.views.text import print_verdict, say
+from a2ls.cli.views.text import Screen, print_verdict, say
 
 _FEWEST_RESAMPLES = 100
 
@@ -106,7 +106,7 @@ def run(arguments: Sequence[str]) -> None:
         require_writable(file)
     comparison = _compared(chosen)
     notes = comparison_notes(comparison)
-    _print(Console(), comparison, notes, hint=chosen.html is None)
+    _print(Screen(), comparison, notes, hint=chosen.html is None)
     if chosen.csv is not None:
         write_text(chosen.csv, csv_text(COMPARISON_COLUMNS, comparison_records(comparison)))
     if chosen.json is not None:
@@ -114,12 +114,12 @@ def run(arguments: Sequence[str]) -> None:
     if chosen.html is not None:
         write_text(chosen.html, comparison_page(comparison, notes))
     for file in filter(None, (chosen.csv, chosen.json, chosen.html)):
-        say(Console(), f"written: {file}")
+        say(Screen(), f"written: {file}")
 
 
 def _compared(chosen: Arguments) -> Comparison:
     # Where nobody watches, a bar is noise.
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     columns = (TextColumn("intervals"), BarColumn(), MofNCompleteColumn(), TextColumn("methods"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("intervals", total=None)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls._errors import BadInput
 from a2ls.cli._options import parse
 from a2ls.cli.views.curves import LabelledCurve, curves_table
+from a2ls.cli.views.text import Screen
 from a2ls.cli.views.training import run_label
 from a2ls.training import RunFolder
 
@@ -30,7 +30,7 @@ def run(arguments: Sequence[str]) -> None:
     chosen = parse(Arguments, "a2ls curves", arguments)
     if not chosen.folders:
         raise BadInput("no folder is given; name those that `a2ls train` wrote, such as runs/*")
-    Console().print(curves_table([_labelled(RunFolder.open(path)) for path in chosen.folders]))
+    Screen().print(curves_table([_labelled(RunFolder.open(path)) for path in chosen.folders]))
 
 
 def _labelled(folder: RunFolder) -> LabelledCurve:

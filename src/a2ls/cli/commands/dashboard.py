@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls._errors import require
 from a2ls.analysis import make_dashboard
 from a2ls.cli._options import parse
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import Screen, say, warn
 
 _LOOPBACK = "127.0.0.1"
 _HIGHEST_PORT = 65_535
@@ -44,10 +43,10 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls dashboard", arguments)
     require(chosen, ("port",), lambda value: 0 <= value <= _HIGHEST_PORT, f"be from 0 to {_HIGHEST_PORT}")
-    console = Console()
+    console = Screen()
     server = make_dashboard(chosen.folder, chosen.host, chosen.port)
     if chosen.host != _LOOPBACK:
-        console.print(f"[yellow]warning:[/] everybody who reaches {chosen.host} can change and delete the search")
+        warn(console, f"everybody who reaches {chosen.host} can change and delete the search")
     say(console, f"http://{chosen.host}:{server.server_port}/dashboard/  (Ctrl-C ends it)")
     try:
         server.serve_forever()

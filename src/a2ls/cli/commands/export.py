@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls._formatting import count_of
 from a2ls.analysis import export
 from a2ls.cli._options import parse
+from a2ls.cli.views.text import Screen, say
 
 
 @dataclass(frozen=True)
@@ -46,4 +46,4 @@ def run(arguments: Sequence[str]) -> None:
     if exported.studies > 1:
         again = f", without {exported.left_out} that a folder before has" if exported.left_out else ""
         counts += f" of {exported.studies} searches and benchmarks{again}"
-    Console().print(f"{counts}:\n  {exported.parquet}\n  {exported.csv}", highlight=False, soft_wrap=True, markup=False)
+    say(Screen(), f"{counts}:\n  {exported.parquet}\n  {exported.csv}")

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls._errors import BadInput, require
 from a2ls.analysis import DEFAULT_COLUMNS, Landscape, LandscapeSettings, ScaleChoice, critic_landscape, landscape_page
 from a2ls.cli._files import require_writable, write_text
 from a2ls.cli._options import parse
 from a2ls.cli.views.landscape import LandscapeView, summary_table
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import Screen, say
 from a2ls.cli.views.training import loss_label
 from a2ls.training import RunFolder, TrainJob, prepare_process, read_trained_agent
 
@@ -87,7 +86,7 @@ def run(arguments: Sequence[str]) -> None:
     write_text(chosen.out, page)
     if chosen.csv is not None:
         write_text(chosen.csv, _csv(landscapes))
-    console = Console()
+    console = Screen()
     console.print(summary_table(landscapes))
     for file in filter(None, (chosen.out, chosen.csv)):
         say(console, f"written: {file}")

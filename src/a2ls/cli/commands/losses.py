@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls.cli._options import parse
 from a2ls.cli.views.losses import loss_view, losses_table, paper_losses_table
+from a2ls.cli.views.text import Screen
 from a2ls.space import MAX_HORIZON, find_loss, named_losses
 
 
@@ -36,7 +36,7 @@ class Arguments:
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls losses", arguments)
-    console = Console()
+    console = Screen()
     if not chosen.loss:
         console.print(losses_table())
         if chosen.all:

@@ -13,7 +13,7 @@ from a2ls.benchmark import BenchmarkFolder, Grid, Measure, compared_loss, operat
 from a2ls.cli._grid import ask, fail_if_missing, train_grid
 from a2ls.cli._options import GridArguments, parse_grid, refuse_settings
 from a2ls.cli.views.results import operators_table
-from a2ls.cli.views.text import resume_command, say
+from a2ls.cli.views.text import Screen, resume_command, say
 from a2ls.training import NotARun, parse_loss
 
 _FORWARD_DYNAMICS = "s0 a0 -> s1"
@@ -61,9 +61,9 @@ def run(arguments: Sequence[str]) -> None:
     except BadInput as error:
         raise NotARun(f"{folder.path} holds no comparison of operators: {error}") from error
     train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("operators", folder.path))
-    _print(Console(), folder, chosen.score)
+    _print(Screen(), folder, chosen.score)
     fail_if_missing(folder)
-    say(Console(), f"\nEach environment by itself:  {resume_command('benchmark', folder.path)}")
+    say(Screen(), f"\nEach environment by itself:  {resume_command('benchmark', folder.path)}")
 
 
 def _print(console: Console, folder: BenchmarkFolder, measure: Measure) -> None:

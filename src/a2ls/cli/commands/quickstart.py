@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from rich.console import Console
-
 from a2ls._errors import require
 from a2ls.cli._options import available_cores, new_folder, parse
 from a2ls.cli.commands.search import print_summary, search_in_view
+from a2ls.cli.views.text import Screen
 from a2ls.search import SearchFolder, search_preset
 
 
@@ -35,8 +35,8 @@ def run(arguments: Sequence[str]) -> None:
     chosen = parse(Arguments, "a2ls quickstart", arguments)
     require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
     # As the user can type it: the command may not be on the path.
-    program = "a2ls" if shutil.which("a2ls") else os.path.relpath(sys.argv[0])
-    console = Console()
+    program = "a2ls" if shutil.which("a2ls") else shlex.quote(os.path.relpath(sys.argv[0]))
+    console = Screen()
     config = search_preset("quick", chosen.env)
     config = replace(config, training=replace(config.training, steps=chosen.steps))
     console.print(

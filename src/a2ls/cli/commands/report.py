@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from a2ls.analysis import read_datasets
 from a2ls.analysis.report import page_html, search_report
 from a2ls.cli._files import write_text
 from a2ls.cli._options import parse
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import Screen, say
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,11 @@ class Arguments:
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls report", arguments)
-    console = Console()
+    console = Screen()
     with console.status("reading and drawing"):
         dataset, *others = read_datasets(chosen.folders)
         html = page_html(search_report(dataset, others))
     folder = dataset.path if dataset.path.is_dir() else dataset.path.parent
     out = chosen.out or folder / "report.html"
     write_text(out, html)
-    say(console, f"{out}  ({len(html.encode()) / 1e6:.1f} MB)")
+    say(console, f"{out}  ({out.stat().st_size / 1e6:.1f} MB)")

@@ -37,7 +37,7 @@ from a2ls.cli._options import (
 from a2ls.cli.views.candidates import candidates_table, stages_title, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
-from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import (
     Budget,
@@ -145,10 +145,10 @@ def run(arguments: Sequence[str]) -> None:
     else:
         _change(folder, chosen, defaults)
     if chosen.retry_failed:
-        say(Console(), f"{count_of(folder.retry_failed(), 'failed candidate')} to be tried again")
+        say(Screen(), f"{count_of(folder.retry_failed(), 'failed candidate')} to be tried again")
     about = "" if chosen.resume else f"preset {name}"
     search_in_view(folder, chosen.workers, chosen.stall_minutes, about=about)
-    print_summary(Console(), folder)
+    print_summary(Screen(), folder)
 
 
 def split_environments(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -221,7 +221,7 @@ def search_in_view(
         config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
     )
     if folder.files.taken_by_default:
-        say(Console(), by_default_words(folder.files.taken_by_default))
+        say(Screen(), by_default_words(folder.files.taken_by_default))
     header = ", ".join(filter(None, (*config.environments, about, f"in {folder.path}")))
     go_on = resume_command("search", folder.path, program)
     with says_how_to_go_on(go_on, progress.summary), SearchView(progress, header) as view:

@@ -16,7 +16,7 @@ from a2ls._errors import require
 from a2ls.analysis import json_text
 from a2ls.cli._files import write_text
 from a2ls.cli._options import Several, available_cores, flat, new_folder, parse
-from a2ls.cli.views.text import say, titled_table
+from a2ls.cli.views.text import Screen, say, titled_table
 from a2ls.simulation import (
     RESULT_HEADINGS,
     Simulation,
@@ -100,7 +100,7 @@ def run(arguments: Sequence[str]) -> None:
     records = read_records(paths) if paths else default_records()
     model = WorldModel.fit(records)
     model_check = check(model, records)
-    console = Console()
+    console = Screen()
     for line in check_lines(model_check):
         say(console, line)
     simulation = _simulated(chosen, model, strategies)
@@ -125,7 +125,7 @@ def _strategies(chosen: Arguments) -> list[Strategy]:
 
 def _simulated(chosen: Arguments, model: WorldModel, strategies: Sequence[Strategy]) -> Simulation:
     # Where nobody watches, a bar is noise.
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("trainings"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)

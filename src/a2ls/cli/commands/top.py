@@ -25,7 +25,7 @@ from a2ls.analysis import (
 )
 from a2ls.cli._options import parse
 from a2ls.cli.views.candidates import candidates_table
-from a2ls.cli.views.text import say
+from a2ls.cli.views.text import Screen, say
 from a2ls.search import Ranking, SearchFolder
 from a2ls.studies import Candidate, TrialRecord
 
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> None:
         records = [to_record(candidate, dataset.ranking) for candidate in ranked[: chosen.count]]
         print(json.dumps(records, indent=2, allow_nan=False))
         return
-    _print(Console(), dataset.on_one_scale(), chosen)
+    _print(Screen(), dataset.on_one_scale(), chosen)
 
 
 def _of_stage(ranked: list[Candidate], stage: int | None) -> list[Candidate]:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 import tyro
-from rich.console import Console
+from rich.text import Text
 
 from a2ls import recorder, training
 from a2ls._errors import BadInput, Failure, require
 from a2ls._schema import by_default_words
 from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
 from a2ls.cli.views.curves import LabelledCurve, curves_table
-from a2ls.cli.views.text import resume_command, say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on, warn
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
@@ -139,7 +139,7 @@ def run(arguments: Sequence[str]) -> None:
 
 def _compile_updates() -> None:
     """Do it before the training, with a word about it: the first time after an installation one waits for it."""
-    waiting = Console().status("compiling updates: once after an installation, about 20 seconds")
+    waiting = Screen().status("compiling updates: once after an installation, about 20 seconds")
     with waiting, contextlib.suppress(ImportError):  # The training says it when it goes on without.
         recorder.prepare()
 
@@ -165,8 +165,9 @@ def train_in_view(
 ) -> None:
     """Train what the folder says, with progress and a summary."""
     job = folder.job
-    console = Console()
-    console.print(f"[bold]{run_label(job)}[/], {job.config.steps:,} steps, in {folder.path}", soft_wrap=True)
+    console = Screen()
+    about = f", {job.config.steps:,} steps, in {folder.path}"
+    console.print(Text.assemble((run_label(job), "bold"), about), soft_wrap=True)
     if folder.taken_by_default:
         say(console, by_default_words(folder.taken_by_default))
     try:
@@ -187,7 +188,7 @@ def train_in_view(
     console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
     console.print(summary_table(folder, result))
     for warning in warnings(result):
-        console.print(f"[yellow]warning:[/] {warning}")
+        warn(console, warning)
 
 
 def _base_job(arguments: Sequence[str]) -> TrainJob:

@@ -26,7 +26,7 @@ from a2ls.cli._options import (
     settings_options,
 )
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
-from a2ls.cli.views.text import print_verdict, say
+from a2ls.cli.views.text import Screen, print_verdict, say
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.studies import loss_label
 from a2ls.training import NotARun, TrainConfig, in_environment, preset
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> None:
         stage=chosen.stage,
         baseline_name=chosen.baseline,
     )
-    console = Console()
+    console = Screen()
     _print_selected(console, validation)
     train_grid(validation.benchmark, chosen.workers, chosen.stall_minutes, shlex.join(["a2ls", "validate", *arguments]))
     try:
@@ -178,7 +178,7 @@ def _print_next(
     best, file, settings = verdict.best.selected, shlex.quote(str(path)), settings_options(configs)
     env, envs = shlex.quote(configs[0].environment.env), shlex.join(config.environment.env for config in configs)
     benchmark = (
-        f"a2ls benchmark --loss {file} --baseline {verdict.baseline} --env {envs} --seeds 10 "
+        f"a2ls benchmark --loss {file} --baseline {shlex.quote(verdict.baseline)} --env {envs} --seeds 10 "
         f"--first-seed {max(verdict.seeds) + 1} {settings}"
     )
     if verdict.outcome == "better":

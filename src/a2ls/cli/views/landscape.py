@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from a2ls._formatting import count_of, duration
 from a2ls.analysis import SUMMARY_HEADINGS, Landscape, directions_words, landscape_summary, summary_words
-from a2ls.cli.views.text import say, titled_table
+from a2ls.cli.views.text import Screen, say, titled_table
 
 _SECONDS_BETWEEN_LINES = 15.0
 
@@ -25,9 +23,9 @@ class LandscapeView:
 
     def __init__(self, points: int) -> None:
         self.label = ""
-        self._console = Console(file=sys.stderr)
+        self._console = Screen(stderr=True)
         self._progress = Progress(
-            TextColumn("[bold]landscape[/]"),
+            TextColumn("landscape", style="bold"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:,}/{task.total:,} points"),
             TextColumn("{task.description}", markup=False),

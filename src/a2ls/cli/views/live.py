@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from a2ls._formatting import duration
-from a2ls.cli.views.text import say, wide_grid
+from a2ls.cli.views.text import Screen, say, wide_grid
 
 
 @dataclass
@@ -71,7 +70,7 @@ class LiveView:
     def __init__(
         self, draw: Callable[[], RenderableType], sign_of_life: Callable[[], str], console: Console | None
     ) -> None:
-        self._console = console or Console(file=sys.stderr)
+        self._console = console or Screen(stderr=True)
         self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._live = Live(
             get_renderable=draw,

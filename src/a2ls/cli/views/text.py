@@ -1,22 +1,46 @@
-"""What several views use: lines to be copied, a word after an interrupt, and two kinds of tables."""
+"""What all views use: the terminal itself, lines to be copied, a word after an interrupt, and two kinds of tables."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from a2ls._errors import Failure
+from a2ls._formatting import harmless
+
+
+class Screen(Console):
+    """The terminal, as every command writes to it.
+
+    What is shown may come from a user's path or a stranger's folder. So no text is read as markup, wherever it stands,
+    and what a terminal would obey is shown by its number. Styles are given beside texts, never in them.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """All that is drawn comes through here, cell by cell; rich's own moves of the cursor are left as they are."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(harmless(segment.text), segment.style)
 
 
 def say(console: Console, text: str) -> None:
     """A line as it stands, to be copied."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def warn(console: Console, text: str) -> None:
+    """A line that users should not overlook."""
+    console.print(Text.assemble(("warning: ", "yellow"), text))
 
 
 def print_verdict(console: Console, sentence: str) -> None:
@@ -36,11 +60,11 @@ def says_how_to_go_on(command: str, summary: Callable[[], str] | None = None) ->
         yield
     except KeyboardInterrupt:
         if summary is not None:
-            say(Console(), summary())
-        say(Console(), f"interrupted; go on with:  {command}")
+            say(Screen(), summary())
+        say(Screen(), f"interrupted; go on with:  {command}")
         raise
     except Failure:
-        say(Console(), f"ended by an error; go on with:  {command}")
+        say(Screen(), f"ended by an error; go on with:  {command}")
         raise
 
 

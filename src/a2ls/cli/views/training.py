@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from a2ls._formatting import duration
+from a2ls.cli.views.text import Screen
 from a2ls.space import names_of
 from a2ls.training import CurvePoint, Result, RunFolder, TrainJob, loss_text
 
@@ -45,9 +45,9 @@ class TrainingView:
 
     def __init__(self, job: TrainJob) -> None:
         self._job = job
-        self._console = Console(file=sys.stderr)
+        self._console = Screen(stderr=True)
         self._progress = Progress(
-            TextColumn(f"[bold]{textwrap.shorten(loss_label(job), _LABEL_WIDTH, placeholder=' …')}[/]"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:,}/{task.total:,} steps"),
             TextColumn("{task.fields[score]}"),
@@ -59,7 +59,8 @@ class TrainingView:
             refresh_per_second=4,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=job.config.steps, score="no score yet", rate="")
+        label = textwrap.shorten(loss_label(job), _LABEL_WIDTH, placeholder=" …")
+        self._task = self._progress.add_task(label, total=job.config.steps, score="no score yet", rate="")
         self._start = self._shown = time.monotonic()
         self._start_step = self._start_updates = 0
 
@@ -105,7 +106,8 @@ class TrainingView:
 def summary_table(folder: RunFolder, result: Result) -> Table:
     """What a run came to."""
     table = Table(box=None, show_header=False, padding=(0, 2))
-    table.add_row("AULC", f"[bold]{result.aulc:.1f}[/]  (mean score of {len(folder.read_curve().points)} evaluations)")
+    evaluations = f"  (mean score of {len(folder.read_curve().points)} evaluations)"
+    table.add_row("AULC", Text.assemble((f"{result.aulc:.1f}", "bold"), evaluations))
     table.add_row("updates", f"{result.updates:,}, {result.updates / max(result.seconds, 1e-9):.0f} per second")
     table.add_row("time", f"{duration(result.seconds)}, evaluations included")
     table.add_row("memory", f"{result.peak_memory_mb:.0f} MB at most")
