@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from a2ls._errors import Failure
 from a2ls.analysis import ancestry, baseline_results, rank_candidates, stage_statistics, stages_table
 from a2ls.cli import main
 from a2ls.cli.views.candidates import candidates_table, stages_view
@@ -253,7 +254,8 @@ def test_json_has_everything_of_all_candidates(searched, capsys):
 
 def test_json_can_be_cut_short_and_has_no_nan(tmp_path, capsys):
     folder = SearchFolder.create(tmp_path / "search", replace(CONFIG, stages=1, baselines=()))
-    folder.run(InstantEngine(score=lambda _: float("nan")))
+    with pytest.raises(Failure, match="all 4 candidates failed"):
+        folder.run(InstantEngine(score=lambda _: float("nan")))
     assert main(["top", str(folder.path), "--json", "--count", "2"]) == 0
     records = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert [record["score"] for record in records] == [None, None]

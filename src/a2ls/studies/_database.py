@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -98,7 +99,7 @@ def _storage(path: Path, mode: str, *, skip_table_creation: bool = True) -> RDBS
 
 def _connection(path: Path, mode: str) -> sqlite3.Connection:
     """A connection that never makes a file."""
-    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, check_same_thread=False)
 
 
