@@ -1,11 +1,13 @@
 import io
 import re
+import time
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from a2ls.cli.views import live as live_view
+from a2ls.cli.views.live import Activity, silent_workers, workers_table
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView, progress_view
 from a2ls.engine import Evaluated, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.envs import EnvironmentConfig
@@ -84,6 +86,19 @@ def drawn(progress, width=80):
     with console.capture() as captured:
         console.print(progress_view(progress, "Pendulum-v1, preset quick, in runs/mine"))
     return captured.get()
+
+
+def test_a_worker_that_says_nothing_is_named(monkeypatch):
+    activity = Activity("s0 a0 -> s1", 1_000)
+    activity.reached(400, 0.0)
+    assert silent_workers({0: activity}) == ""
+    later = time.monotonic() + 200
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert silent_workers({1: activity}).startswith("; worker 2 silent for 3 min")
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(workers_table({1: activity}, 2))
+    assert "silent for 3 min" in captured.get()
 
 
 def test_every_training_that_ends_is_a_line(search):

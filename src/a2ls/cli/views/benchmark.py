@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 
 from a2ls._formatting import count_of, duration
-from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, time_words, workers_table
+from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, silent_workers, time_words, workers_table
 from a2ls.cli.views.text import wide_grid
 from a2ls.engine import Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.studies import Run
@@ -89,6 +89,10 @@ class GridProgress:
         words = "" if not left else f", about {duration(left)} left"
         return f"{self.ended} of {count_of(self.total, 'training')} done{words}"
 
+    def sign_of_life(self) -> str:
+        """The same, and which workers may hang."""
+        return f"{self.summary()}{silent_workers(self.activities)}"
+
 
 def _steps_trained(activity: Activity) -> int:
     """Steps since a training began, or went on, in this process."""
@@ -106,7 +110,7 @@ class BenchmarkView(LiveView):
     """
 
     def __init__(self, progress: GridProgress, console: Console | None = None) -> None:
-        super().__init__(lambda: progress_view(progress), progress.summary, console)
+        super().__init__(lambda: progress_view(progress), progress.sign_of_life, console)
         self.progress = progress
 
     def on_event(self, event: Event) -> None:

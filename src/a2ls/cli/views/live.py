@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -30,12 +30,21 @@ class Activity:
     first_seen: tuple[float, int] | None = None
     """A time, and the step at that time: a training that goes on after a kill does not begin at 0."""
     last_seen: tuple[float, int] | None = None
+    heard: float = field(default_factory=time.monotonic)
+    """When anything was last heard of it."""
 
     def reached(self, step: int, now: float) -> None:
         """The training is at this step."""
+        self.heard = time.monotonic()
         self.step = max(self.step, step)
         self.last_seen = now, self.step
         self.first_seen = self.first_seen or self.last_seen
+
+    @property
+    def silence(self) -> str:
+        """For how long nothing was heard of it, in words; empty while that is nothing to worry about."""
+        seconds = time.monotonic() - self.heard
+        return f"silent for {duration(seconds)}" if seconds > _SILENT_SECONDS else ""
 
     @property
     def share(self) -> float:
@@ -52,6 +61,9 @@ class Activity:
 
 
 BAR_WIDTH = 16
+
+# Workers report twice a second while they train or evaluate.
+_SILENT_SECONDS = 60.0
 
 _SECONDS_BETWEEN_FRAMES = 0.25
 _SECONDS_BETWEEN_SIGNS_OF_LIFE = 60.0
@@ -128,12 +140,20 @@ def workers_table(activities: Mapping[int, Activity], workers: int, *, steady: b
         if activity is None:
             table.add_row(str(worker + 1), Text("idle", style="dim"))
             continue
-        score = "no score" if activity.score is None else f"score {activity.score:.1f}"
+        score = Text("no score" if activity.score is None else f"score {activity.score:.1f}")
+        if activity.silence:
+            score = Text(activity.silence, style="yellow")
         bar = ProgressBar(activity.steps, activity.step, width=BAR_WIDTH)
         total = f"{activity.steps:,}"
         step = f"{activity.step:,}".rjust(len(total) if steady else 0)
         table.add_row(str(worker + 1), activity.label, bar, f"{step}/{total}", score)
     return table
+
+
+def silent_workers(activities: Mapping[int, Activity]) -> str:
+    """Which workers may hang, to be put behind a line; empty if none does."""
+    words = [f"worker {worker + 1} {each.silence}" for worker, each in sorted(activities.items()) if each.silence]
+    return f"; {', '.join(words)}: does its environment hang? --stall-minutes ends such trainings" if words else ""
 
 
 def time_words(elapsed: float, left: float | None) -> str:

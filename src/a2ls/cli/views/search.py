@@ -18,7 +18,7 @@ from rich.text import Text
 from a2ls._formatting import UNKNOWN, count_of, duration
 from a2ls.analysis import baseline_results, finite_score, stage_statistics
 from a2ls.benchmark import MethodRuns
-from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, time_words, workers_table
+from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, silent_workers, time_words, workers_table
 from a2ls.cli.views.text import wide_grid
 from a2ls.engine import Evaluated, Event, Failed, Finished, Job, Progressed, Started
 from a2ls.search import RankedLoss, Scale, SearchConfig, SearchFolder, rank_losses, rung_sizes
@@ -303,7 +303,8 @@ class SearchProgress:
             f"{textwrap.shorten(activity.label, _SHORT_LABEL, placeholder=' …')} at step {activity.step:,}"
             for _, activity in sorted(self.activities.items())
         ]
-        return f"{self.summary()}; in training: {', '.join(at) or 'nothing yet'}"
+        hanging = silent_workers(self.activities)
+        return f"{self.summary()}; in training: {', '.join(at) or 'nothing yet'}{hanging}"
 
 
 def _has_ended(record: TrialRecord) -> bool:
