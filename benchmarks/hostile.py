@@ -19,7 +19,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import optuna
 import torch
+from hostile_commands import Commands
 from hostile_damages import Damages
+from hostile_disk import Disk
+from hostile_environments import Environments
 from hostile_kills import Kills
 from hostile_processes import adopt_orphans, warm_up
 from hostile_tally import KINDS, Tally, print_offences, table
@@ -43,7 +46,28 @@ def damages(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
     Damages(work, arguments.seed, tally).run(arguments.damages, arguments.number)
 
 
-PARTS: dict[str, Callable[[argparse.Namespace, Path, Tally], None]] = {"kills": kills, "damages": damages}
+def commands(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
+    """Type nonsense."""
+    Commands(work, tally).run(arguments.number)
+
+
+def environments(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
+    """Train in hostile environments."""
+    Environments(work, tally).run(arguments.number)
+
+
+def disk(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
+    """Run out of space."""
+    Disk(work, arguments.seed, tally).run(arguments.number)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace, Path, Tally], None]] = {
+    "kills": kills,
+    "damages": damages,
+    "commands": commands,
+    "environments": environments,
+    "disk": disk,
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,11 +97,13 @@ def main() -> int:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warm_up()
     adopt_orphans()
-    tallies = []
-    for part in arguments.only:
-        tallies.append(Tally(part))
-        with tempfile.TemporaryDirectory(prefix=f"a2ls-{part}-", dir=arguments.folder) as work:
-            PARTS[part](arguments, Path(work).resolve(), tallies[-1])
+    tallies = [Tally(part) for part in arguments.only]
+    with tempfile.TemporaryDirectory(prefix="a2ls-hostile-", dir=arguments.folder) as root:
+        # Commands that fail leave their tracebacks where temporary files are.
+        tempfile.tempdir = os.environ["TMPDIR"] = str(Path(root).resolve())
+        for tally in tallies:
+            PARTS[tally.part](arguments, Path(tempfile.mkdtemp(prefix=f"{tally.part}-")), tally)
+        tempfile.tempdir = None
     console = Console(width=max(100, Console().width))
     console.print(table(tallies))
     print_offences(console, tallies, arguments.most)

@@ -184,11 +184,6 @@ class Damages:
 
     def run(self, damages: int, numbers: Sequence[int] = ()) -> None:
         """Do so many damages, or those of these numbers alone."""
-        for fixture in FIXTURES:
-            path = self._fixture(fixture.name)
-            path.parent.mkdir()
-            must(returned(lambda fixture=fixture, path=path: fixture.make(path))[1])  # type: ignore[misc]
-            _settle(path)
         chosen = numbers or range(damages)
         with watched(self._tally, len(chosen)) as watch:
             for done, number in enumerate(chosen, start=1):
@@ -196,8 +191,14 @@ class Damages:
                 watch.at(done)
 
     def _fixture(self, name: str) -> Path:
-        """All have the same name, which is that of the study, too."""
-        return self._work / name / "study"
+        """The folder of a fixture, made when it is first needed. All have the same name, that of the study."""
+        path = self._work / name / "study"
+        if not path.exists():
+            path.parent.mkdir()
+            fixture = next(each for each in FIXTURES if each.name == name)
+            must(returned(lambda: fixture.make(path))[1])
+            _settle(path)
+        return path
 
     def _trial(self, number: int) -> None:
         rng = random.Random(f"damages {self._seed} {number}")
@@ -276,6 +277,8 @@ def _settle(folder: Path) -> None:
     for file in folder.rglob("*.db"):
         with closing(sqlite3.connect(file)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for name in ("-wal", "-shm"):
+            file.with_name(file.name + name).unlink(missing_ok=True)
 
 
 def _snapshot(folder: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
 
 import a2ls.studies._folder
 from a2ls.engine import Job
@@ -26,14 +25,7 @@ def made_up_curve(job: Job) -> Curve:
 class InstantEngine(SimulatedEngine):
     """Takes the arguments of `LocalEngine`, in whose place it may stand."""
 
-    def __init__(
-        self,
-        workers: int = 1,
-        checkpoints: Path | None = None,
-        checkpoint_seconds: float = 60.0,
-        log: Path | None = None,
-    ) -> None:
-        del checkpoints, checkpoint_seconds, log
+    def __init__(self, workers: int = 1, *_: object, **__: object) -> None:
         super().__init__(made_up_curve, workers)
 
     def __enter__(self) -> InstantEngine:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
+import a2ls
 from a2ls._errors import BadInput, Failure
 from a2ls.cli import main
 from a2ls.cli._main import COMMANDS
@@ -63,24 +64,37 @@ class Answer:
         return "" if self.code in ENDS else f"exit code {self.code}: {self.last_line}"
 
     @property
+    def is_unforeseen(self) -> bool:
+        """Whether the command says that it does not know what happened."""
+        return "traceback is in" in self.errors
+
+    @property
     def last_line(self) -> str:
-        """The last words of the traceback, or else of all errors: lines after an exception may be its statement."""
+        """The exception of a traceback, and the first one that led to it; or else the last words on what is wrong."""
         lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
-        raised = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Interrupt"))]
-        return ([""] + (raised or lines))[-1][:200]
+        raised = [line[:120] for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Interrupt"))]
+        if len(raised) > 1:
+            return f"{raised[-1]} (from {raised[0]})"
+        return (raised or lines or [""])[-1][:200]
 
 
 class Process:
-    """A process in a session of its own, and what it prints."""
+    """A process in a session of its own, and what it prints.
 
-    def __init__(self, work: Callable[[], object], cwd: Path | None = None) -> None:
+    Args:
+        work: What it does; what that returns is its exit code.
+        cwd: The folder that it is in.
+        output: Where its output goes instead, a file descriptor.
+    """
+
+    def __init__(self, work: Callable[[], object], cwd: Path | None = None, output: int | None = None) -> None:
         self._streams = (tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115 (until `close`)
         self._status: int | None = None
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if self.pid == 0:
-            _be_child(work, cwd, self._streams)
+            _be_child(work, cwd, [self._streams[0].fileno() if output is None else output, self._streams[1].fileno()])
         self._handle = os.pidfd_open(self.pid)
 
     def wait(self, seconds: float) -> bool:
@@ -124,14 +138,14 @@ class Process:
         self.close()
 
 
-def _be_child(work: Callable[[], object], cwd: Path | None, streams: Sequence[IO[bytes]]) -> None:
+def _be_child(work: Callable[[], object], cwd: Path | None, streams: Sequence[int]) -> None:
     """Do the work and end, without a word to what the parent has open."""
     code: object = 1
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         null = os.open(os.devnull, os.O_RDONLY)
-        for number, stream in enumerate((null, *(each.fileno() for each in streams))):
+        for number, stream in enumerate((null, *streams)):
             os.dup2(stream, number)
         # A test may have put something else in their place.
         sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
@@ -162,9 +176,9 @@ def ask(arguments: Sequence[str], limit: float, *, cwd: Path | None = None) -> A
 
 
 def real(arguments: Sequence[str], cwd: Path, **variables: str) -> Process:
-    """The command line as a new process, as from a terminal."""
+    """The command line as a new process, as from a terminal; of the same sources as this one."""
     command = [sys.executable, "-m", "a2ls", *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"} | variables
+    environment = os.environ | {"PYTHONPATH": str(Path(a2ls.__file__).parents[1]), "OMP_NUM_THREADS": "1"} | variables
     return Process(lambda: os.execve(sys.executable, command, environment), cwd)
 
 
@@ -218,10 +232,13 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def strays(patience: float = 5.0) -> list[str]:
-    """What runs below this process although all that it started has ended; they are killed."""
+def strays(*known: int, patience: float = 5.0) -> list[str]:
+    """What runs below this process although all that it started has ended but for those that are `known`.
+
+    They are killed.
+    """
     deadline = time.monotonic() + patience
-    while (found := children_of(os.getpid())) and time.monotonic() < deadline:
+    while (found := set(children_of(os.getpid())) - {*known}) and time.monotonic() < deadline:
         time.sleep(0.02)
     names = []
     for pid in found:
@@ -229,8 +246,8 @@ def strays(patience: float = 5.0) -> list[str]:
             names.append(shlex.join(Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0"))[:120])
             os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG if not found else 0)[0]:
-            pass
+        while not known and os.waitpid(-1, 0 if found else os.WNOHANG)[0]:
+            found.clear()
     return names
 
 

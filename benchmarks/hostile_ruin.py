@@ -100,8 +100,9 @@ def _settings(file: Path, rng: random.Random) -> Damage:
         place[key] = rng.choice([each for each in allowed if type(each) is not type(before)])
         words = f"retyped: {name} = {place[key]!r} instead of {before!r}"
     file.write_text(json.dumps(values) if is_json else tomli_w.dumps(values))
-    # Nothing is trained by what a result or a verdict says.
-    return Damage(words.split(":")[0], "", words, is_evident=not is_json)
+    # Nothing is trained by what a result or a verdict says; and a list with one value less is a list.
+    is_evident = not is_json and not (words.startswith("key dropped") and isinstance(place, list))
+    return Damage(words.split(":")[0], "", words, is_evident)
 
 
 def _fits_toml(value: Any) -> bool:

@@ -14,7 +14,7 @@ from a2ls.benchmark import BenchmarkFolder, Grid, benchmark, validate
 from a2ls.engine import Engine
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchConfig, SearchFolder, search
-from a2ls.studies import FurtherTraining, TrialRecord, method
+from a2ls.studies import Candidate, FurtherTraining, TrialRecord, method
 from a2ls.training import RunFolder, TrainConfig, Training, TrainJob, parse_loss, run_in_folder
 
 TRAINING = TrainConfig(
@@ -50,10 +50,12 @@ def search_results(path: Path) -> Results:
 
 
 def _place(record: TrialRecord) -> tuple[Any, ...]:
-    """Its number; that of a further training depends on who is trained first."""
+    """Which one it is, and where it comes from. The numbers of all but candidates depend on who is trained first."""
     if isinstance(record, FurtherTraining):
         return record.candidate, record.index
-    return record.number, *(getattr(record, name, None) for name in ("stage", "origin", "parents", "repeat_of"))
+    if isinstance(record, Candidate):
+        return record.number, record.stage, record.origin, record.parents, record.repeat_of
+    return ()
 
 
 def _record(record: TrialRecord) -> tuple[Any, ...]:

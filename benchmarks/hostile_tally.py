@@ -16,11 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-Kind = Literal["lost", "changed", "tracebacks", "hangs", "other"]
+Kind = Literal["lost", "changed", "tracebacks", "unforeseen", "hangs", "other"]
 KINDS: dict[Kind, str] = {
     "lost": "results that were there and are not",
     "changed": "results other than those of an undisturbed run, or files that nobody was to write",
     "tracebacks": "a traceback, or an exit code that no command has",
+    "unforeseen": "an error that the program calls its own fault, with the traceback in a file",
     "hangs": "no end within the limit",
     "other": "a success that is none, a failure without a reason, a process or a mess left behind",
 }
@@ -54,10 +55,11 @@ class Tally:
 
     def judge(self, answer: Answer, what: str, example: str) -> bool:
         """Count what is wrong with an answer whatever was asked; returns whether nothing is."""
-        if not answer.complaint:
-            return True
-        self.add("hangs" if answer.hung else "tracebacks", f"{what}: {answer.complaint}", example)
-        return False
+        if answer.complaint:
+            self.add("hangs" if answer.hung else "tracebacks", f"{what}: {answer.complaint}", example)
+        elif answer.is_unforeseen:
+            self.add("unforeseen", f"{what}: {answer.last_line}", example)
+        return not answer.complaint
 
     def count(self, kind: Kind) -> int:
         """How many offences of a kind."""
@@ -65,8 +67,8 @@ class Tally:
 
 
 def _alike(cause: str) -> str:
-    """The same words for what differs in numbers and addresses alone."""
-    return re.sub(r"\d+", "#", cause)
+    """The same words for what differs in numbers and folders alone."""
+    return re.sub(r"\d\d+", "#", re.sub(r"/\S*/", "", cause))
 
 
 def table(tallies: list[Tally]) -> Table:
