@@ -1,9 +1,8 @@
 """Searches, benchmarks, validations and trainings that are killed at any instant, and must end as if they had not been.
 
 Most run in forks, with trainings that take no time, so that nearly all of a process is what it writes. A few are new
-processes with real workers. A kill is drawn uniformly over the length of an undisturbed run, or in the 200 milliseconds
-after the storage has appeared, or around the end. What was killed is looked at in a copy, since those who look are
-tried as well, and then goes on until it is done.
+processes with real workers. What was killed is looked at in a copy, since those who look are tried as well, and then
+goes on until it is done.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hostile_engine import InstantEngine
+from hostile_instants import PATIENCE_SECONDS, counted, draw
 from hostile_processes import Answer, Process, as_command, ask, is_alive, real, returned, strays
 from hostile_subjects import (
     RACED,
@@ -41,8 +41,6 @@ from hostile_tally import Tally, watched
 
 from a2ls.cli import main
 
-PATIENCE_SECONDS = 120.0
-EARLY_SECONDS = 0.2
 REAL_EVERY = 40
 """One trial of so many is one of real processes."""
 
@@ -61,8 +59,8 @@ class Scenario:
     readers: tuple[tuple[str, ...], ...]
     """Commands that read the folder, without it."""
     resume: tuple[str, ...]
-    prepared: Path | None = None
-    """What the folder is a copy of at first."""
+    prepare: Callable[[Path], object] | None = None
+    """What is done in the folder before, undisturbed."""
     command: tuple[str, ...] = ()
     """What begins it as a process of its own; the folder follows."""
 
@@ -81,12 +79,8 @@ def search_scenario(name: str, workers: int, **settings: Any) -> Scenario:
     return Scenario(name, go, search_results, "storage.db", OF_SEARCHES, ("search", "--resume"))
 
 
-def scenarios(prepared: Path) -> list[Scenario]:
-    """All of forks. Steady searches and Optuna's pruners depend on who is first: they have one worker.
-
-    Args:
-        prepared: A search that has ended.
-    """
+def scenarios() -> list[Scenario]:
+    """All of forks. Steady searches and Optuna's pruners depend on who is first: they have one worker."""
     elsewhere = ("MountainCarContinuous-v0",)
     return [
         search_scenario("generational", 2),
@@ -102,7 +96,7 @@ def scenarios(prepared: Path) -> list[Scenario]:
         ),
         Scenario(
             "validation", validate_in, validation_results, "validation/storage.db", (("top",), ("report",)),
-            ("search", "--resume"), prepared,
+            ("search", "--resume"), search_in,
         ),
         Scenario("training", train_in, run_results, "config.toml", (("curves",),), ("train", "--resume")),
     ]  # fmt: skip
@@ -134,6 +128,8 @@ class Undisturbed:
 
     results: Results
     seconds: float
+    writes: int
+    """Those of a fork, which counts them."""
 
 
 class Kills:
@@ -150,9 +146,7 @@ class Kills:
         self._seed = seed
         self._tally = tally
         self._known: dict[str, Undisturbed] = {}
-        prepared = self._folder("prepared")
-        must(returned(lambda: search_in(prepared))[1])
-        self._forked = scenarios(prepared)
+        self._forked = scenarios()
         self._real = real_scenarios()
 
     def run(self, kills: int, numbers: Sequence[int] = ()) -> None:
@@ -191,19 +185,25 @@ class Kills:
             path = self._folder(f"undisturbed {scenario.name}")
             _prepare(scenario, path)
             start = time.monotonic()
-            with self._start(scenario, path) as process:
-                must(process.answer(PATIENCE_SECONDS))
+            writes = 0
+            if scenario.command:
+                with self._start(scenario, path) as process:
+                    must(process.answer(PATIENCE_SECONDS))
+            else:
+                found, answer = returned(counted(lambda: scenario.go(path), path), PATIENCE_SECONDS)
+                must(answer)
+                writes = found or 0
             seconds = time.monotonic() - start
             results, answer = returned(lambda: scenario.read(path))
             must(answer)
             assert results
-            self._known[scenario.name] = Undisturbed(results, seconds)
+            self._known[scenario.name] = Undisturbed(results, seconds, writes)
         return self._known[scenario.name]
 
-    def _start(self, scenario: Scenario, path: Path) -> Process:
-        """Begin it, or go on."""
+    def _start(self, scenario: Scenario, path: Path, kill_at: int | None = None) -> Process:
+        """Begin it, or go on; a fork is killed at a write if that is asked for."""
         if not scenario.command:
-            return Process(as_command(lambda: scenario.go(path)), self._work)
+            return Process(as_command(counted(lambda: scenario.go(path), path, kill_at)), self._work)
         begun = (path / "config.toml").exists()
         options = (*scenario.resume, str(path)) if begun else (*scenario.command, "--out", str(path))
         return real(options, self._work)
@@ -217,16 +217,17 @@ class Kills:
             if victim == "worker":  # A second one might be the last try of the same job.
                 break
             victim = rng.choice(("group", "main", "worker")) if scenario.command else "group"
-            with self._start(scenario, path) as process:
-                when = _wait_for_instant(process, scenario, path, expected.seconds, rng)
+            instant = draw(rng, expected.seconds, scenario.appears, expected.writes)
+            example_of = f"{example}  ({scenario.name}: {victim} killed {instant})"
+            with self._start(scenario, path, instant.write) as process:
+                instant.wait(process, path)
                 if process.wait(0):
-                    done = True
+                    self._tally.tried += process.was_killed
                 elif victim == "worker":
                     self._kill_worker(process, rng)
                 else:
                     self._kill(process, alone=victim == "main")
-                example_of = f"{example}  ({scenario.name}: {victim} killed {when})"
-                if done or victim == "worker":
+                if victim == "worker" or not process.was_killed:
                     done = self._judged_end(process.answer(PATIENCE_SECONDS), scenario, example_of)
             if done:
                 break
@@ -346,20 +347,5 @@ class Kills:
 
 
 def _prepare(scenario: Scenario, path: Path) -> None:
-    if scenario.prepared is not None:
-        shutil.copytree(scenario.prepared, path)
-
-
-def _wait_for_instant(process: Process, scenario: Scenario, path: Path, seconds: float, rng: random.Random) -> str:
-    """Wait until it is to be killed; returns when that is."""
-    kind = rng.choices(("uniform", "early", "end"), (5, 3, 2))[0]
-    if kind == "early":
-        delay = rng.uniform(0, EARLY_SECONDS)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not (path / scenario.appears).exists() and not process.wait(0.0005) and time.monotonic() < deadline:
-            pass
-        process.wait(delay)
-        return f"{1000 * delay:.1f} ms after {scenario.appears}"
-    share = rng.uniform(0, 1.05) if kind == "uniform" else rng.uniform(0.9, 1.05)
-    process.wait(share * seconds)
-    return f"{share * seconds:.3f} s after its start"
+    if scenario.prepare is not None:
+        must(returned(lambda: scenario.prepare(path))[1])  # type: ignore[misc]

@@ -13,6 +13,7 @@ import importlib
 import io
 import os
 import pickle
+import re
 import select
 import shlex
 import signal
@@ -37,6 +38,8 @@ T = TypeVar("T")
 ENDS = (0, 1, 2, 130)
 """The exit codes that the command line promises."""
 TRACEBACK = "Traceback (most recent call last)"
+_EXCEPTION = re.compile(r"([a-z_]\w*\.)*[A-Z]\w+(: .*)?$")
+"""The line of a traceback that names one."""
 _PR_SET_CHILD_SUBREAPER = 36
 _CAPABILITY_VERSION = 0x20080522
 # What a process of which the system ends all others may still take.
@@ -71,8 +74,8 @@ class Answer:
     @property
     def last_line(self) -> str:
         """The exception of a traceback, and the first one that led to it; or else the last words on what is wrong."""
-        lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
-        raised = [line[:120] for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Interrupt"))]
+        lines = [line.rstrip() for line in self.errors.splitlines() if line.strip()]
+        raised = [line[:120] for line in lines if TRACEBACK in self.errors and _EXCEPTION.match(line)]
         if len(raised) > 1:
             return f"{raised[-1]} (from {raised[0]})"
         return (raised or lines or [""])[-1][:200]
@@ -107,6 +110,11 @@ class Process:
         """Kill it, and all that it has started unless `alone`; nothing happens if it has ended."""
         with contextlib.suppress(ProcessLookupError):
             (os.kill if alone else os.killpg)(self.pid, signal.SIGKILL)
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether a kill ended it."""
+        return self._status is not None and os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) == signal.SIGKILL
 
     def children(self) -> list[int]:
         """The processes that it has started."""
@@ -148,7 +156,8 @@ def _be_child(work: Callable[[], object], cwd: Path | None, streams: Sequence[in
         for number, stream in enumerate((null, *streams)):
             os.dup2(stream, number)
         # A test may have put something else in their place.
-        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         os.environ["COLUMNS"] = "200"
         if cwd is not None:
             os.chdir(cwd)
@@ -158,9 +167,9 @@ def _be_child(work: Callable[[], object], cwd: Path | None, streams: Sequence[in
     except BaseException:  # As Python itself ends with any.
         traceback.print_exc()
     finally:
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        for written in (sys.stderr, sys.stdout):
+            with contextlib.suppress(BaseException):
+                written.flush()
         os._exit(code if isinstance(code, int) else int(code is not None))
 
 

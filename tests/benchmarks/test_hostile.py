@@ -57,15 +57,11 @@ def test_it_is_known_how_a_process_ended():
 
 
 def test_a_short_campaign_finds_nothing():
-    done = campaign("--only", "kills", "damages", "--number", "0", "1", "--kills", "9")
+    done = campaign("--only", "kills", "damages", "--number", "36")
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r" (kills|damages) ", line)]
     assert [row[0] for row in rows] == ["kills", "damages"], done.stderr
     assert all(int(row[1]) > 0 and set(row[2:-1]) == {"0"} for row in rows), done.stdout
     assert done.returncode == 0
-
-
-def test_an_unknown_part_is_refused():
-    assert campaign("--only", "floods").returncode == 2
 
 
 @pytest.mark.parametrize("seed", range(30))
