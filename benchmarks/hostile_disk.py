@@ -36,6 +36,7 @@ from a2ls.engine import LocalEngine
 LIMIT_SECONDS = 120.0
 SIZES = 8
 """Of the disk, for each subject."""
+LARGE = "256m"
 _PAGE = 4096
 _BENCHMARK_OPTIONS = ("--loss", "a2-winner", "s0 a0 -> s1", "--baseline", "sac", "--seeds", "2", "--workers", "2")
 
@@ -117,12 +118,18 @@ class Disk:
                 watch.at(mine[-1] + 1)
 
     def _try(self, subject: Subject, numbers: Sequence[int]) -> None:
-        parent = self._work / f"undisturbed {subject.name}"
-        parent.mkdir()
-        must(self._ask(subject, parent))
-        expected, answer = returned(lambda: subject.read(parent / "study"))
-        must(answer)
-        size = sum(file.stat().st_size for file in parent.rglob("*") if file.is_file())
+        disk = self._work / "large"
+        disk.mkdir()
+        with mounted(disk, LARGE):
+            with self._start(subject, disk) as process:
+                size = 0
+                # Checkpoints and what SQLite writes ahead are gone in the end.
+                while not process.wait(0.005):
+                    size = max(size, shutil.disk_usage(disk).used)
+                must(process.answer(LIMIT_SECONDS))
+            expected, answer = returned(lambda: subject.read(disk / "study"))
+            must(answer)
+        shutil.rmtree(disk)
         for number in numbers:
             place = number % SIZES
             share = (place + random.Random(f"disk {self._seed} {number}").random()) / SIZES
@@ -145,7 +152,7 @@ class Disk:
             if fine and (answer.code not in allowed or (answer.code and not answer.errors.strip())):
                 reason = answer.last_line or "no reason"
                 self._tally.add("other", f"{subject.name} on a full disk: {answer.code}: {reason}", example)
-            subprocess.run(["mount", "-o", "remount,size=256m", disk], check=True)
+            subprocess.run(["mount", "-o", f"remount,size={LARGE}", disk], check=True)
             again = self._ask(subject, disk)
             if self._tally.judge(again, f"{subject.name} when there is space again", example):
                 self._compare(subject, disk / "study", again, expected, example)
@@ -162,7 +169,7 @@ class Disk:
             states = [each[0] for each in found or []]
             self._tally.add("changed", f"{subject.name}, which was on a full disk", f"{example}; states: {states}")
 
-    def _ask(self, subject: Subject, parent: Path) -> Answer:
+    def _start(self, subject: Subject, parent: Path) -> Process:
         """Begin it in a folder, or go on."""
 
         def run() -> int:
@@ -171,5 +178,8 @@ class Disk:
                 return main([*subject.resume, str(parent / "study")])
             return main([*subject.command, "--out", str(parent / "study")])
 
-        with Process(run, self._work) as process:
+        return Process(run, self._work)
+
+    def _ask(self, subject: Subject, parent: Path) -> Answer:
+        with self._start(subject, parent) as process:
             return process.answer(LIMIT_SECONDS)
