@@ -8,6 +8,7 @@ from a2ls.simulation._check import spearman
 from a2ls.simulation._covariance import _Objective
 from a2ls.simulation._features import LossFeatures, loss_key
 from a2ls.space import Loss, named_loss
+from a2ls.training import Curve, CurvePoint
 
 SETTINGS = Covariance(linear=0.05, smooth=0.08, rough=0.02, scale=20.0, common=0.6, noise=(0.2, 0.3))
 LOSSES = random_losses(30)
@@ -144,6 +145,8 @@ def test_what_is_not_a_plain_training_is_left_out():
         replaced(first, label="sac-identity"),
         replaced(first, label="sac: actor_encoder=shared"),
         replaced(first, state="failed"),
+        replaced(first, curve=Curve()),
+        replaced(first, curve=Curve((CurvePoint(STEPS[0], (float("nan"),)),))),
         replaced(first, label="curl", loss=named_loss("curl")),
         first,
     ]

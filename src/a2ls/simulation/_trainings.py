@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def usable_records(records: Iterable[TrialRecord]) -> list[TrialRecord]:
 def _is_of_use(record: TrialRecord) -> bool:
     if isinstance(record, Candidate) and record.repeat_of is not None:
         return False  # It was not trained: the result is another one's.
-    if split_method(record.label)[1]:
+    if split_method(record.label)[1] or not math.isfinite(record.curve.aulc):
         return False
     loss = record.loss
     if loss is None:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import reprlib
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -96,8 +97,8 @@ def option_text(name: str, value: Any) -> str:
     return " ".join((f"--{dashed}", *(shlex.quote(str(each)) for each in values or ["none"])))
 
 
-# Whatever counts with numbers of 64 bits, as PyTorch and SQLite do, can hold these.
-_LARGEST = 2**63 - 1
+# What whoever counts with 64 bits can hold, as PyTorch and SQLite do.
+_LARGEST = {int: 2**63 - 1, float: sys.float_info.max}
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
@@ -113,9 +114,9 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
         return tuple(value)
     if not _is_a(hint, value):
         raise BadInput(f"{name} is {_short(value)}, but must be of type {getattr(hint, '__name__', hint)}")
-    # Compared as it is, since the largest whole numbers are no float.
-    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
-        raise BadInput(f"{name} is {_short(value)}, but must be a number up to {_LARGEST:.0e}")
+    # Compared before it is converted, since the largest whole numbers are no float.
+    if hint in _LARGEST and not abs(value) <= _LARGEST[hint]:
+        raise BadInput(f"{name} is {_short(value)}, but must be a finite number up to {_LARGEST[hint]:.0e}")
     return float(value) if hint is float else value
 
 
