@@ -29,6 +29,8 @@ UNDECIDED = ("RewardVector", "RewardHuge", "Dtype", "NoGradients", "CloseFiles",
 ALL = ("Polite", "OneStep", *hostile_toys.STEPS, *hostile_toys.RESETS, *hostile_toys.INITS)
 ENDLESS = ("Hang", "HangAtReset", "HangAtInit", "NeverEnds")
 """Nobody can tell these from slow ones: a training ends with Ctrl-C, a search when it was told how long to wait."""
+FATAL = ("KillSelf", "Abort")
+"""These end the process that they are in by a signal; that of a training is the command's own."""
 STALL_SECONDS = 12.0
 LIMIT_SECONDS = 120.0
 _CAN_STALL = "stall_minutes" in {each.name for each in dataclasses.fields(SearchArguments)}
@@ -88,7 +90,7 @@ class Environments:
                 process.wait(STALL_SECONDS)
             orphans = strays(process.pid)
             answer = process.answer(0.0)
-        if answer.complaint:
+        if answer.complaint and not (command == "train" and name in FATAL):
             self._tally.add("hangs" if answer.hung else "tracebacks", f"{what}: {answer.complaint}", example)
         for left in orphans:
             self._tally.add("other", f"{what}: left over: {left}", example)

@@ -91,6 +91,8 @@ def scenarios() -> list[Scenario]:
         search_scenario("median pruner", 1, pruner="median:n_startup_trials=2"),
         search_scenario("median pruner, raced", 1, pruner="median:n_startup_trials=2", **RACED),
         search_scenario("rung pruner", 2, pruner="rung"),
+        search_scenario("halving pruner", 1, pruner="successive-halving:min_resource=120,reduction_factor=2"),
+        search_scenario("hyperband pruner", 1, pruner="hyperband:min_resource=120,max_resource=600,reduction_factor=2"),
         Scenario(
             "benchmark", benchmark_in, benchmark_results, "storage.db", OF_BENCHMARKS, ("benchmark", "--resume")
         ),
