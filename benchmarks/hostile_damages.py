@@ -152,7 +152,7 @@ FIXTURES = (
     Fixture("search", _search_and_validate, (_RESUME_SEARCH, *_OF_SEARCHES, *_OF_WINNERS)),
     Fixture(
         "begun-search",
-        lambda path: _interrupted(lambda: search_in(path, _SEARCH, _InterruptedEngine(70))),
+        lambda path: _interrupted(lambda: search_in(path, _SEARCH, _InterruptedEngine(30))),
         (_RESUME_SEARCH, _RESUME_SEARCH, *_OF_SEARCHES),
         "search",
     ),
