@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -93,6 +94,7 @@ def main() -> int:
     arguments = parser().parse_args()
     if sys.platform != "linux":
         sys.exit("the campaign finds processes in /proc, and so needs Linux")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # With all that is mounted and written removed.
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warm_up()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hostile_engine import train_in_no_time
 from hostile_processes import Answer, Process, returned, strays
-from hostile_subjects import SEARCH_OPTIONS, TRAINING_OPTIONS, must, search_in, train_in
+from hostile_subjects import RACED_SEARCH, SEARCH_OPTIONS, TRAINING_OPTIONS, must, search_in, train_in
 from hostile_tally import Tally, watched
 
 from a2ls.cli import main
@@ -150,8 +150,8 @@ class Commands:
     def __init__(self, work: Path, tally: Tally) -> None:
         self._work = work
         self._tally = tally
-        for name, make in (("study", search_in), ("run", train_in)):
-            must(returned(lambda make=make, name=name: make(work / name))[1])  # type: ignore[misc]
+        must(returned(lambda: search_in(work / "study", RACED_SEARCH))[1])
+        must(returned(lambda: train_in(work / "run"))[1])
 
     def run(self, numbers: Sequence[int] = ()) -> None:
         """Type all lines, or those of these numbers alone."""

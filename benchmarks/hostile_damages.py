@@ -13,15 +13,14 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hostile_engine import InstantEngine, train_in_no_time
 from hostile_processes import Answer, Process, obey_permissions, returned, strays
 from hostile_ruin import Damage, damage
 from hostile_subjects import (
-    RACED,
-    SEARCH,
+    RACED_SEARCH,
     TRAINING_OPTIONS,
     Results,
     benchmark_in,
@@ -98,17 +97,14 @@ def _begin_run(path: Path) -> None:
     _interrupted(lambda: train_in(path, interrupt))
 
 
-_SEARCH = replace(SEARCH, **RACED)  # type: ignore[arg-type]
-
-
 def _search_and_validate(path: Path) -> None:
-    search_in(path, _SEARCH)
+    search_in(path, RACED_SEARCH)
     validate_in(path)
 
 
 def _export(path: Path) -> None:
     source = path.parent / "exported"
-    search_in(source, _SEARCH)
+    search_in(source, RACED_SEARCH)
     export(source, path)
     shutil.rmtree(source)
 
@@ -152,7 +148,7 @@ FIXTURES = (
     Fixture("search", _search_and_validate, (_RESUME_SEARCH, *_OF_SEARCHES, *_OF_WINNERS)),
     Fixture(
         "begun-search",
-        lambda path: _interrupted(lambda: search_in(path, _SEARCH, _InterruptedEngine(70))),
+        lambda path: _interrupted(lambda: search_in(path, RACED_SEARCH, _InterruptedEngine(30))),
         (_RESUME_SEARCH, _RESUME_SEARCH, *_OF_SEARCHES),
         "search",
     ),

@@ -152,6 +152,7 @@ def _be_child(work: Callable[[], object], cwd: Path | None, streams: Sequence[in
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDONLY)
         for number, stream in enumerate((null, *streams)):
             os.dup2(stream, number)

@@ -267,7 +267,7 @@ def damage(folder: Path, rng: random.Random) -> Damage:
     # A training has one file of settings and many of TensorBoard, the same every time.
     file = rng.choice([each for each in files if "tfevents" not in each.name or rng.random() < 0.1])
     name = str(file.relative_to(folder))
-    ways = [_any_file, *_WAYS.get(file.suffix, ())]
+    ways = [_any_file, _any_file, *_WAYS.get(file.suffix, ())]
     done = rng.choice(ways)(file, rng)
     if isinstance(done, str):
         return Damage(done.split(":")[0], name, f"{name} {done}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ TRAINING = TrainConfig(
 )
 SEARCH = SearchConfig(TRAINING, population_size=4, stages=3)
 RACED = {"rungs": (1, 2), "selection": "estimate", "surrogate": "ridge", "baselines": ("sac",)}
+RACED_SEARCH = replace(SEARCH, **RACED)  # type: ignore[arg-type]
 Results = list[tuple[Any, ...]]
 """What a folder holds: the state of each training comes first."""
 
