@@ -18,6 +18,8 @@ def import_user_module(module: str, what: str, error_type: type[BadInput] = BadI
         what: Of what it is the module, for the error.
         error_type: What is raised if it cannot be found.
     """
+    if not module:
+        raise error_type(f"The name of the module of the {what} is empty.")
     here = str(Path.cwd())
     if "" not in sys.path and here not in sys.path:
         # As with `python -m`. Worker processes are given the same path.

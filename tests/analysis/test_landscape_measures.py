@@ -13,8 +13,8 @@ from helpers.landscapes import made_up
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"resolution": 0}, "resolution is 0, but must be at least 3"),
-        ({"resolution": 2}, "resolution is 2, but must be at least 3"),
+        ({"resolution": 0}, "resolution is 0, but must be from 3 to 1,001"),
+        ({"resolution": 2}, "resolution is 2, but must be from 3 to 1,001"),
         ({"extent": 0.0}, "extent is 0.0, but must be above 0"),
         ({"extent": math.inf}, "extent is inf"),
         ({"extent": math.nan}, "extent is nan"),

@@ -162,7 +162,7 @@ def test_progress_outside_of_a_terminal(capsys, monkeypatch):
         ),
         (["runs/plain", "--checkpoint", "config.toml"], "config.toml is no checkpoint of a run"),
         (["runs/plain", "--checkpoint", "../wide/checkpoint.pt"], "no checkpoint of the run in runs/plain"),
-        (["runs/plain", "--threads", "0"], "threads is 0, but must be at least 1"),
+        (["runs/plain", "--threads", "0"], "threads is 0, but must be from 1 to"),
         (["runs/plain", "--out", "runs"], "runs is a folder, but must be a file"),
         (["runs/plain", "--csv", "nowhere/grid.csv"], "there is no folder nowhere"),
     ],
@@ -181,7 +181,7 @@ def test_bad_input_is_one_line(arguments, message, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--resolution", "0"], "resolution is 0, but must be at least 3"),
+        (["--resolution", "0"], "resolution is 0, but must be from 3 to 1,001"),
         (["--extent", "-1"], "extent is -1.0, but must be above 0"),
         (["--batches", "0"], "batches is 0, but must be at least 1"),
         (["--scale", "loog"], "--scale"),

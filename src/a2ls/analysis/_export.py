@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -146,7 +147,7 @@ def _named_studies(paths: Sequence[Path]) -> list[Dataset]:
 
 def _home(path: Path) -> Path:
     """The folder that a study is called by."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # As `resolve`, but links may lead in a circle.
     if not path.is_dir():
         path = path.parent if path.name == EXPORT_NAME else path.with_suffix("")
     return path.parent if path.name == _FOLDER else path

@@ -100,6 +100,17 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def require_threads(threads: int) -> None:
+    """Refuse more threads than the machine has cores: they only wait, and PyTorch does not survive very many.
+
+    Raises:
+        BadInput: If there are too many or none.
+    """
+    most = os.cpu_count() or 1
+    if not 1 <= threads <= most:
+        raise BadInput(f"threads is {threads}, but must be from 1 to {most}, the cores of this machine")
+
+
 def new_folder(*words: str) -> Path:
     """A folder below runs/ that is named by some words and the time, for what is kept without --out."""
     return Path("runs") / re.sub(r"[^\w.]+", "-", "-".join((*words, time.strftime("%Y%m%d-%H%M%S"))))

@@ -86,7 +86,8 @@ def _storage(path: Path, mode: str, *, skip_table_creation: bool = True) -> RDBS
     engine_kwargs = {"creator": lambda: _connection(path, mode)}
     try:
         storage = RDBStorage(_URL, engine_kwargs, skip_table_creation=skip_table_creation)
-    except (sqlalchemy.exc.SQLAlchemyError, StorageInternalError, AssertionError) as error:
+    except (sqlalchemy.exc.SQLAlchemyError, StorageInternalError, AssertionError, RuntimeError) as error:
+        # The last of these is Optuna's word on tables of another version.
         _give_up(path, error)
 
     def tell(context: ExceptionContext) -> None:

@@ -11,7 +11,7 @@ import optuna
 from a2ls.engine import Job
 from a2ls.space import ANY_HORIZON, Loss, names_of
 from a2ls.studies._source import RecordedSource
-from a2ls.studies._trial_records import marked, record_identity
+from a2ls.studies._trial_records import has_record, marked, record_identity
 from a2ls.training import (
     DEFAULT_AGENT,
     NO_LOSS,
@@ -150,6 +150,7 @@ class GridSource(RecordedSource[tuple[str, str, int]]):
         done = {
             record_identity(trial)
             for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+            if has_record(trial)
         }
         self._missing = [run for run in runs if run.identity not in done]
         # Those that were begun come first: they may have a checkpoint.

@@ -30,7 +30,13 @@ def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
     require_device(config.device)
     env = make_env(config.environment, render=render)
     env.close()
-    make_agent(config.algorithm, env.observation_shape, env.action_space, config.agent)
+    try:
+        make_agent(config.algorithm, env.observation_shape, env.action_space, config.agent)
+    except BadInput:
+        raise
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"the networks cannot be made, perhaps for their size: {reason}") from error
 
 
 def require_device(name: str) -> None:

@@ -29,6 +29,9 @@ _FIXED = (nn.LayerNorm,)
 # Biases stay, as is usual, and so does how strong noise is: a landscape is without noise.
 _FIXED_NAMES = ("bias", "weight_sigma", "bias_sigma")
 
+# A point is a whole pass over the batches.
+_FINEST = 1_001
+
 Point = tuple[float, float]
 Direction = list[Tensor]
 
@@ -53,7 +56,7 @@ class LandscapeSettings:
     """Determines the two directions, the transitions and the noise of the target values."""
 
     def __post_init__(self) -> None:
-        require(self, ("resolution",), lambda value: value >= 3, "be at least 3")
+        require(self, ("resolution",), lambda value: 3 <= value <= _FINEST, f"be from 3 to {_FINEST:,}")
         require(self, ("extent",), lambda value: 0 < value < np.inf, "be above 0 and finite")
         require(self, ("batch_size", "batches"), lambda value: value >= 1, "be at least 1")
         require(self, ("seed",), lambda value: value >= 0, "not be negative")

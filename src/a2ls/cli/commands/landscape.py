@@ -12,10 +12,10 @@ from typing import Annotated
 
 import tyro
 
-from a2ls._errors import BadInput, require
+from a2ls._errors import BadInput
 from a2ls.analysis import DEFAULT_COLUMNS, Landscape, LandscapeSettings, ScaleChoice, critic_landscape, landscape_page
 from a2ls.cli._files import require_writable, write_text
-from a2ls.cli._options import parse
+from a2ls.cli._options import parse, require_threads
 from a2ls.cli.views.landscape import LandscapeView, summary_table
 from a2ls.cli.views.text import Screen, say
 from a2ls.cli.views.training import loss_label
@@ -73,7 +73,7 @@ class _Source:
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls landscape", arguments)
-    require(chosen, ("threads",), lambda value: value >= 1, "be at least 1")
+    require_threads(chosen.threads)
     if chosen.kept and chosen.checkpoint:
         raise BadInput("--kept draws all checkpoints, --checkpoint some: give one of them")
     sources = _sources(chosen.runs, chosen.checkpoint, kept=chosen.kept)

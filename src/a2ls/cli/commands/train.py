@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.text import Text
 from a2ls import recorder, training
 from a2ls._errors import BadInput, Failure, require
 from a2ls._schema import by_default_words
-from a2ls.cli._options import early_options, new_folder, parse, refuse_settings
+from a2ls.cli._options import early_options, new_folder, parse, refuse_settings, require_threads
 from a2ls.cli.views.curves import LabelledCurve, curves_table
 from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on, warn
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
@@ -36,9 +35,6 @@ from a2ls.training import (
     read_job,
     with_baseline,
 )
-
-# More of them than cores only wait for each other, and PyTorch does not survive very many.
-_MOST_THREADS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ def run(arguments: Sequence[str]) -> None:
     base = _base_job(arguments)
     defaults = Arguments(settings=base.config, loss=loss_text(base.loss), seed=base.seed)
     chosen = parse(Arguments, "a2ls train", arguments, defaults)
-    require(chosen, ("threads",), lambda value: 1 <= value <= _MOST_THREADS, f"be from 1 to {_MOST_THREADS}")
+    require_threads(chosen.threads)
     require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
     if chosen.resume is not None:
         others = ("--video", "--checkpoint-seconds", "--keep-checkpoints", "--threads")
