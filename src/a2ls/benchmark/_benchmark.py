@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 
 from a2ls._errors import BadInput, require_texts
+from a2ls._formatting import without_password
 from a2ls.engine import Engine, Event, run_jobs
 from a2ls.studies import (
     GridSource,
@@ -162,7 +163,7 @@ class BenchmarkFolder:
             return BenchmarkFolder.create(path, grid, storage=storage, name=name)
         folder = BenchmarkFolder.open(path)
         if storage not in ("", folder.settings.storage):
-            raise BadInput(f"{path} keeps its trainings in another storage: leave out {storage!r}")
+            raise BadInput(f"{path} keeps its trainings in another storage: leave out {without_password(storage)!r}")
         with folder.files.acquire():
             folder._ask(grid)
         return folder
