@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from a2ls._errors import BadInput
+from a2ls._errors import BadInput, Failure
 from a2ls._lazy import imported_when_used
 from a2ls.space import InvalidLoss, Loss, Operator, find_loss, named_loss, named_losses, space_size
 
@@ -38,6 +38,7 @@ __all__ = [
     "BadInput",
     "BenchmarkFolder",
     "Curve",
+    "Failure",
     "InvalidLoss",
     "Loss",
     "Operator",

@@ -186,7 +186,11 @@ class Search:
     def _require_some_success(self) -> None:
         candidates = self.candidates()
         if candidates and all(candidate.state == "failed" for candidate in candidates):
-            raise Failure(f"all {len(candidates)} candidates failed, the last because: {candidates[-1].reasons[-1]}")
+            why = candidates[-1].reasons[-1]
+            raise Failure(
+                f"all {len(candidates)} candidates failed, the last because: {why}. When that is mended, "
+                "--retry-failed tries them again"
+            )
 
     def _require_scale(self) -> None:
         """A search on several environments can say nothing if the plain agent failed in one of them."""

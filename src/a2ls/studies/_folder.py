@@ -182,7 +182,10 @@ class StudyFolder:
         except sqlalchemy.exc.ArgumentError as error:
             raise _cannot_open(url, error) from error
         if parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.query:
-            return open_database(Path(parsed.database), read_only=read_only)
+            file = Path(parsed.database)
+            if read_only or not file.exists():
+                return open_database(file, read_only=True)
+        # Written as Optuna does it: it may lie on a network, where nothing can be written ahead.
         return self._shared_storage(url, create=False)
 
     def mend(self) -> None:
