@@ -74,8 +74,8 @@ def runs(pid):
 
 
 def test_a_training_that_stands_still_is_ended_and_tried_again():
-    with LocalEngine(1, stall_seconds=5.0) as engine:
-        assert run(engine, job("Hangs")) == ["nothing was heard of the training for 5 s, so it was ended"] * 3
+    with LocalEngine(1, stall_seconds=2.0) as engine:
+        assert run(engine, job("Hangs")) == ["nothing was heard of the training for 2 s, so it was ended"] * 3
 
 
 def test_what_an_environment_started_ends_with_its_worker(engine, tmp_path, monkeypatch):
