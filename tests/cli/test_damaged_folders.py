@@ -170,3 +170,10 @@ def test_a_password_is_shown_nowhere(url, capsys):
     assert "cannot be opened" in (said := refused(["search", *options], capsys))
     assert "hush" not in said
     assert "***" in said
+
+
+@pytest.mark.parametrize("option", [["--lr", "inf"], ["--steps", str(10**30)]], ids=" ".join)
+@pytest.mark.parametrize("command", ["train", "search"])
+def test_settings_that_could_not_be_read_again_are_not_written(command, option, tmp_path, capsys):
+    assert "but must be" in refused([command, "--env", "Pendulum-v1", *option, "--out", "new"], capsys)
+    assert not (tmp_path / "new").exists()

@@ -141,8 +141,9 @@ class BenchmarkFolder:
             name: Name of the study; by default that of the folder.
         """
         configs = dict(zip(grid.environments, grid.configs, strict=True))
-        settings = BenchmarkSettings(grid, configs, storage, name or path.resolve().name)
         files = StudyFolder(path)
+        settings = BenchmarkSettings(grid, configs, storage, name or files.name)
+        BenchmarkSettings.from_mapping(settings.to_mapping())  # Refuses what could not be read again.
         files.create(settings.to_mapping(), [settings.name])
         return BenchmarkFolder(files, settings)
 

@@ -252,8 +252,9 @@ class SearchFolder:
             storage: URL of an Optuna storage; empty for an SQLite file in the folder.
             name: Name of the study; by default that of the folder.
         """
-        settings = Settings(config, budget or Budget(), storage, name or path.resolve().name)
         files = StudyFolder(path)
+        settings = Settings(config, budget or Budget(), storage, name or files.name)
+        Settings.from_mapping(settings.to_mapping())  # Refuses what could not be read again, before it is written.
         files.create(settings.to_mapping(), study_names(settings.name))
         return SearchFolder(files, settings)
 

@@ -61,6 +61,11 @@ class StudyFolder:
         """Settings that config.toml of an earlier version does not have, once it was read."""
         self._schema_version = SCHEMA_VERSION
 
+    @property
+    def name(self) -> str:
+        """What its study is called if nobody says otherwise: as the folder, in plain text."""
+        return "".join(each if each.isprintable() else "-" for each in self.config.parent.name)
+
     def create(self, settings: dict[str, Any], studies: Sequence[str]) -> None:
         """Make the folder of a new search or benchmark. It may exist, but must not hold one.
 

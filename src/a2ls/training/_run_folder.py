@@ -21,6 +21,7 @@ from a2ls._schema import SCHEMA_KEY, taken_by_default
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve
 from a2ls.training._job import TrainJob, read_job
+from a2ls.training._settings import to_mapping, with_mapping
 
 if TYPE_CHECKING:
     from filelock import AcquireReturnProxy, FileLock
@@ -106,6 +107,7 @@ class RunFolder:
     def create(path: Path, job: TrainJob) -> RunFolder:
         """Make the folder of a new training. It may exist, but must not hold a run."""
         folder = RunFolder(path)
+        with_mapping(TrainConfig(), to_mapping(job.config))  # Refuses what could not be read again.
         if path.exists() and not path.is_dir():
             raise NotARun(f"{path} is a file, but must be a folder")
         path.mkdir(parents=True, exist_ok=True)
