@@ -263,7 +263,9 @@ _WAYS: dict[str, tuple[Callable[[Path, random.Random], Damage | str], ...]] = {
 
 def damage(folder: Path, rng: random.Random) -> Damage:
     """Damage a file of a folder, drawn as is how; needs a process of its own, since Parquet is read with threads."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != ".lock"]
+    # Those that SQLite puts beside a database come and go.
+    passing = (".lock", "-wal", "-shm")
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.name.endswith(passing)]
     # A training has one file of settings and many of TensorBoard, the same every time.
     file = rng.choice([each for each in files if "tfevents" not in each.name or rng.random() < 0.1])
     name = str(file.relative_to(folder))

@@ -269,6 +269,8 @@ def find_study(
         # A kill while an earlier version made the storage: who may write mends it.
         raise NotARun(f"the storage has the study {name!r} more than once: --resume mends it") from error
     require_readable(study.user_attrs.get(SCHEMA_KEY, 1), f"the study {name!r}")
+    if len(study.directions) != 1:
+        raise NotARun(f"the study {name!r} does not say what it maximises: its storage is damaged")
     return study
 
 

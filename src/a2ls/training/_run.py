@@ -130,14 +130,15 @@ def run_in_folder(
         NotSaved: If a checkpoint cannot be written.
     """
     ended = folder.read_result()
-    if ended is not None and (ended.state == "diverged" or video is None):
+    if ended is not None and (ended.state == "diverged" or (video is None and folder.curve.exists())):
         return ended
     job = folder.job
     with folder.acquire(), closing(Training(job.config, job.loss, job.seed)) as training:
         run = CheckpointedRun(training, folder.checkpoint, checkpoint_seconds)
-        if ended is None:
+        if ended is None or not folder.curve.exists():
             # Points after the checkpoint are found again, and are the same.
             folder.write_curve(training.curve)
+        if ended is None:
             on_start(training)
             ended = _to_the_end(run, training, folder, on_step, on_evaluation, keep_checkpoints=keep_checkpoints)
         if video is not None:
