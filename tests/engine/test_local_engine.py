@@ -309,9 +309,9 @@ while True:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that hangs")
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 def test_workers_end_when_their_program_is_killed(tmp_path):
-    """In two ways: the system ends the one that hangs; the one that was started by a thread sees its line broken.
+    """Also one that hangs outside of Python, and one that was started by a thread: the process beside each ends it.
 
     The program has no `if __name__ == "__main__"`, and is not even a file.
     """
