@@ -1,6 +1,6 @@
 # Everything runs in a virtual environment that these targets make by themselves: .venv
-# Outside of it, as root on Debian, scripts/system-libraries installs what drawing and the tests' browser need, and says so
-# before. To refuse: SYSTEM_PACKAGES=no make setup
+# Outside of it, as root on Debian, scripts/system-libraries installs what drawing, the tests' browser and their database server
+# need, and says so before. To refuse: SYSTEM_PACKAGES=no make setup
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
 TORCH ?= 2.6.0
@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow test-oldest lint bench data clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,10 +33,11 @@ quickstart: $(INSTALLED)  ## A small search of some minutes, from random losses 
 
 test: $(INSTALLED) lint  ## Lint, type-check and test (minutes)
 	@scripts/system-libraries browser
-	$(BIN)/pytest --numprocesses=2
+	@scripts/system-libraries server
+	$(BIN)/pytest --numprocesses=2 --dist=loadgroup
 
 test-slow: $(INSTALLED)  ## The tests that take many minutes
-	$(BIN)/pytest --numprocesses=2 -m slow
+	$(BIN)/pytest --numprocesses=2 --dist=loadgroup -m slow
 
 test-oldest:  ## Train with the oldest versions that pyproject.toml allows, in .venv-oldest; TORCH=2.7.0 for another PyTorch
 	@scripts/test-oldest $(PYTHON) $(TORCH)
@@ -49,6 +50,10 @@ lint: $(INSTALLED)  ## Style, types and the one-way imports
 
 bench: $(INSTALLED)  ## Speed of the update, beside Stable-Baselines3 and the machine's matrix products
 	$(BIN)/python benchmarks/update_speed.py
+
+docs: $(INSTALLED)  ## Build the documentation site into build/docs; a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs build/docs
+	@echo 'Open build/docs/index.html'
 
 data: $(INSTALLED)  ## Write the data set of all trainings in docs/results anew, and the counts of docs/data.md
 	$(BIN)/python scripts/data_set.py

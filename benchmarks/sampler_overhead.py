@@ -76,7 +76,7 @@ def _storage_of(folder: StudyFolder) -> BaseStorage:
     """As a search has it."""
     if not folder.database.exists():
         create_database(folder.database, lambda _: None)
-    return folder.open_storage("", read_only=False)
+    return folder.open_storage("", "own")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """An agent of your own: TD3 with any auxiliary loss on its encoder, trained, searched and benchmarked like SAC.
 
     cd examples
-    a2ls train --agent td3_agent:td3 --env Pendulum-v1 --action-repeat 1 --loss a2-winner
+    a2ls train --agent td3_agent:td3 --env Pendulum-v1 --loss a2-winner
     a2ls search --agent td3_agent:td3 --env cheetah-run --preset quick
     a2ls benchmark --agent td3_agent:td3 --env cheetah-run --loss a2-winner none --seeds 3
 

@@ -16,6 +16,9 @@ SCHEMA_KEY = "schema_version"
 _WHOLE_SINCE = 4
 """From this version on, what lacks a setting is damaged; before, it may be one that there was not yet."""
 
+_SINCE_THEN = frozenset({"image_observations"})
+"""Settings that came later, and which change nothing as they are by default."""
+
 
 def require_readable(version: object, where: object) -> None:
     """Check that this program can read what has a schema of this version.
@@ -45,6 +48,8 @@ def taken_by_default(
         BadInput: If it is of a version that had them all.
     """
     names = tuple(_lacking(given, whole))
+    if version >= _WHOLE_SINCE:
+        names = tuple(name for name in names if name.rpartition(".")[2] not in _SINCE_THEN)
     if names and version >= _WHOLE_SINCE:
         raise BadInput(f"{where} lacks {', '.join(names)}: put back what was there, or begin in another folder")
     return names

@@ -31,5 +31,5 @@ def import_user_module(module: str, what: str, error_type: type[BadInput] = BadI
             raise  # The module was found; something that it imports was not.
         raise error_type(
             f"The module {module!r} of the {what} cannot be imported: {error}. It must be installed, or lie in the "
-            "current folder."
+            f"current folder, {here}."
         ) from error

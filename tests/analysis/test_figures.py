@@ -191,7 +191,10 @@ def test_baselines_and_origins_look_different_from_each_other():
         lines = [style.baseline_line(name) for name in baseline_names(agent)]
         assert len({(line["color"], line["dash"]) for line in lines}) == len(baseline_names(agent))
     marks = [(style.origin_colour(origin), style.origin_symbol(origin)) for origin in ORIGIN_COLOURS]
-    assert len({colour for colour, _ in marks}) == len({symbol for _, symbol in marks}) == len(ORIGIN_COLOURS)
+    assert len({symbol for _, symbol in marks}) == len(ORIGIN_COLOURS)
+    assert len({colour for colour, _ in marks}) == len(ORIGIN_COLOURS) - 1  # The two priors have one.
+    colours = {style.baseline_line(name)["color"] for name in baseline_names()}
+    assert colours.isdisjoint(ORIGIN_COLOURS.values())
 
 
 def test_texts_of_others_are_not_read_as_tags():

@@ -159,6 +159,7 @@ def test_the_page_has_the_figures_of_every_landscape():
     quoted = dataclasses.replace(STEEP, label="`quoted`")
     page = landscape_page([BOWL, quoted], LandscapeSettings())
     numbers = "".join(f"<td class=number>{number}</td>" for number in (1, 1, 4))
-    assert f"<td><code>a &lt;bowl&gt; &amp; more</code></td>{numbers}" in page
-    assert "<td><code>&#x27;quoted&#x27;</code></td>" in page
+    cells = re.sub(r' data-heading="[^"]*"', "", page)
+    assert f"<td><code>a &lt;bowl&gt; &amp; more</code></td>{numbers}" in cells
+    assert "<td><code>&#x27;quoted&#x27;</code></td>" in cells
     assert "Sharpness: how much larger" in page

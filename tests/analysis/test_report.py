@@ -11,6 +11,8 @@ from a2ls.analysis import baseline_results
 from a2ls.analysis.figures._curves import learning_curves
 from a2ls.analysis.figures._evolution import evolution
 from a2ls.analysis.report import search_report
+from a2ls.analysis.report._loss_drawing import loss_svg
+from a2ls.analysis.report._page import Drawing
 from a2ls.cli.views.candidates import candidates_table
 from a2ls.search import Ranking
 from a2ls.space import Loss
@@ -105,7 +107,7 @@ def test_a_degenerate_loss_is_marked_wherever_it_is_shown(search):
     page = search_report(dataset)
     marked = f"{text} (degenerate)"
     assert f"`{marked}`" in page.lead
-    assert sections(page)["best"].tables[0].rows[0][5] == f"`{marked}`"
+    assert sections(page)["best"].tables[0].rows[0][5] == Drawing(loss_svg(best.loss), marked)
     assert evolution(dataset).best.loss == learning_curves(dataset).candidates[0].loss == marked
     assert marked in drawn(candidates_table([best], [], [best], Ranking(), title="")).replace("\n", " ")
     assert method(text).label == marked

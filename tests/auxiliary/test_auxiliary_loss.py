@@ -121,7 +121,7 @@ def test_without_a_predictor_source_and_target_must_have_one_width():
 
 def test_time_major_tensors_lists_and_mappings_are_read_alike():
     tensors, encoder = noisy(4), nn.Linear(STATE, FEATURES)
-    auxiliary = AuxiliaryLoss(WINNER, FEATURES, ACTION)
+    auxiliary = AuxiliaryLoss(WINNER, FEATURES, ACTION, batch_first=False)
     forms = [tensors, Sequences(*map(list, tensors)), Sequences(*(dict(enumerate(part)) for part in tensors))]
     assert len({auxiliary(form, encoder, encoder).item() for form in forms}) == 1
 
@@ -129,7 +129,7 @@ def test_time_major_tensors_lists_and_mappings_are_read_alike():
 def test_any_encoder_will_do():
     encoder, s = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, FEATURES), nn.Tanh()), noisy(4)
     images = torch.rand(4, BATCH, 3, 8, 8)
-    AuxiliaryLoss(WINNER, FEATURES, ACTION)(s._replace(states=images), encoder, encoder).backward()
+    AuxiliaryLoss(WINNER, FEATURES, ACTION, batch_first=False)(s._replace(states=images), encoder, encoder).backward()
     assert encoder[1].weight.grad.abs().max() > 0
 
 
@@ -141,7 +141,7 @@ def test_losses_with_the_same_canonical_form_are_the_same_module(loss, shift):
     encoder, values, built = nn.Linear(STATE, FEATURES), [], []
     for each in (loss, shifted):
         torch.manual_seed(0)
-        built.append(AuxiliaryLoss(each, FEATURES, ACTION))
+        built.append(AuxiliaryLoss(each, FEATURES, ACTION, batch_first=False))
         values.append(built[-1](noisy(6), encoder, encoder).item())
     assert built[0].loss == built[1].loss == loss.canonical()
     assert values[0] == values[1]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a2ls import BadInput
+from a2ls import BadInput, Failure
 from a2ls.benchmark import (
     BenchmarkFolder,
     Grid,
@@ -192,6 +192,25 @@ def test_what_failed_is_tried_again_when_asked_again(tmp_path):
     assert [job.training.seed for job in engine.jobs] == [1]
     summary = method_runs(folder.records())["Pendulum-v1"][0]
     assert (len(summary.records), summary.failed) == (2, 0)
+
+
+@pytest.mark.parametrize(("reason", "is_one"), [("no luck at step {}", True), ("no {}", False)])
+def test_trainings_that_all_fail_for_one_reason_end_with_it(reason, is_one, tmp_path):
+    words = ["luck", "skill"]
+    folder = BenchmarkFolder.create(tmp_path / "b", Grid((SAC,), (PENDULUM,), (0, 1)))
+    engine = InstantEngine(
+        score=lambda job: RuntimeError(reason.format(job.training.seed if is_one else words[job.training.seed]))
+    )
+    if is_one:
+        with pytest.raises(
+            Failure, match=r"^all of 2 trainings failed for one reason: no luck at step 1\. .*workers.log"
+        ):
+            folder.run(engine)
+    else:
+        folder.run(engine)
+    assert [record.state for record in folder.records()] == ["failed", "failed"]
+    folder.run(InstantEngine())  # When that is mended, they are trained.
+    assert not folder.missing()
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):

@@ -23,7 +23,7 @@ SEARCH = SearchConfig(PENDULUM, population_size=4, stages=1, seed=5, baselines=(
 
 
 def in_env(env):
-    return TrainConfig(EnvironmentConfig(env), PENDULUM.agent, steps=400, evaluations=2)
+    return TrainConfig(EnvironmentConfig(env), PENDULUM.agent, steps=400, evaluations=2, learning_starts=20)
 
 
 @pytest.fixture(scope="module")

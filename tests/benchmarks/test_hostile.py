@@ -5,19 +5,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_ruin import damage
-from hostile_tally import Tally
+from ruin import damage
+from tally import Tally
 
 from helpers.processes import run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the campaign finds processes in /proc")
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+CAMPAIGN = Path(__file__).parents[2] / "benchmarks" / "hostile"
 
 # What comes of processes that end in all ways there are; a fork of this one, which has threads, might hang.
 ENDS = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
-from hostile_processes import Process, adopt_orphans, ask, strays
+from processes import Process, adopt_orphans, ask, strays
 adopt_orphans()
 ways = {
     "fine": lambda: 0,
@@ -29,21 +29,21 @@ ways = {
 }
 for name, work in ways.items():
     with Process(work) as process:
-        print(name, process.answer(1.0).complaint, sep=": ")
+        print(name, process.answer(1.0 if name == "hangs" else 60.0).complaint, sep=": ")
 print("asked", ask(["losses", "nonsense"], 30.0).code)
 with Process(lambda: os.fork() or time.sleep(60)) as process:
-    process.wait(10)
+    process.wait(60)
     print("left", len(strays(patience=0.1)), len(strays(patience=0.1)))
 """
 
 
 def campaign(*arguments):
-    command = [sys.executable, str(BENCHMARKS / "hostile.py"), *arguments]
+    command = [sys.executable, str(CAMPAIGN), *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
 def test_it_is_known_how_a_process_ended():
-    lines = dict(line.partition(" ")[::2] for line in run_python(ENDS, BENCHMARKS).splitlines())
+    lines = dict(line.partition(" ")[::2] for line in run_python(ENDS, CAMPAIGN).splitlines())
     assert lines == {
         "fine:": "",
         "refused:": "",
@@ -84,6 +84,24 @@ def test_a_damage_is_done_to_one_file(seed, tmp_path):
     for name, text in texts.items():
         (again / name).write_text(text)
     assert damage(again, random.Random(seed)) == done
+
+
+def test_a_campaign_that_was_stopped_goes_on(tmp_path):
+    record = tmp_path / "trials.jsonl"
+    whole = Tally("kills", 3, record)
+
+    def find():
+        whole.tried += 2
+        whole.add("lost", "all of it", "once more")
+
+    whole.trial(5, find)
+    goes_on = Tally("kills", 3, record)
+    goes_on.trial(5, lambda: pytest.fail("it was tried"))
+    assert (goes_on.tried, goes_on.offences) == (2, whole.offences)
+    others = []
+    Tally("kills", 4, record).trial(5, lambda: others.append("another seed"))
+    Tally("damages", 3, record).trial(5, lambda: others.append("another part"))
+    assert len(others) == 2
 
 
 def test_offences_that_differ_in_numbers_and_folders_are_one():

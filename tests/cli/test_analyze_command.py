@@ -34,7 +34,7 @@ from helpers.engines import InstantEngine, made_up_score
 from helpers.searches import level_of, made_up_search
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "cheetah-run-laptop"
-TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
+TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2, learning_starts=20)
 CONFIG = SearchConfig(
     TRAINING,
     population_size=10,

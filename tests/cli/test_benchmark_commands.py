@@ -87,6 +87,7 @@ def test_benchmark_grows_by_what_is_missing(capsys):
     assert "Fewer than 3 seeds: an interval would mean nothing (-)." in first.out
     assert "/ sac" not in first.out
     assert "2 seeds are too few to tell which method is the best in Pendulum-v1" in first.out
+    assert re.search(r"To go on:\n\n  all statistics +a2ls compare mine\n", first.out)
     before = BenchmarkFolder.open(Path("mine")).records()
 
     more = ("--loss", "a2-winner", "s0 a0 -> s1", "--baseline", "sac", "--seeds", "3")
@@ -129,6 +130,9 @@ def test_failed_trainings_are_told_and_end_in_exit_code_1(capsys):
     assert "1 of 2 trainings failed, such as sac in Pendulum-v1 with seed 13: bad luck" in output.err
     assert re.search(r"sac +1 \(1 failed\)", output.out)
     assert fits(output.out)
+    only = ("--baseline", "sac", "--loss", "spr", "--env", "Pendulum-v1", "--seeds", "1", "--first-seed", "13")
+    assert run("benchmark", *only, *SHORT, "--out", "none") == 1
+    assert "error: all of 2 trainings failed for one reason: bad luck" in capsys.readouterr().err
 
 
 def test_only_given_options_replace_what_the_preset_says_for_an_environment():

@@ -1,3 +1,4 @@
+import itertools
 import re
 import signal
 import subprocess
@@ -8,16 +9,18 @@ from dataclasses import fields
 import pytest
 
 from a2ls.agents import SACConfig
+from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.cli import main
 from a2ls.cli._main import COMMANDS
 from a2ls.cli._options import EarlyOptions, early_options
 from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchFolder
+from a2ls.studies import baseline
 from a2ls.training import RunFolder, TrainConfig, preset
 from helpers.processes import start
 
 SHORT = [
-    *("--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "3"),
+    *("--env", "Pendulum-v1", "--steps", "600", "--evaluations", "3"),
     *("--evaluation-episodes", "2", "--learning-starts", "100", "--hidden", "16", "--batch-size", "16"),
 ]
 
@@ -38,7 +41,9 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
     done = a2ls("train", *SHORT, "--loss", "a2-winner", "--seed", "7", "--out", "run")
     assert done.returncode == 0, done.stderr
     assert "AULC" in done.stdout
-    assert "600: score" in done.stderr
+    assert "env step 600: score" in done.stderr
+    assert "600 env steps (600 agent steps)" in done.stdout
+    assert "a2ls curves run\n" in done.stdout
     assert {"config.toml", "curve.csv", "checkpoint.pt", "result.json", "tensorboard"} <= {
         path.name for path in (tmp_path / "run").iterdir()
     }
@@ -68,6 +73,16 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["train", "--hidden", "many"], "--hidden"),
         (["train", "--hidden", "0"], "hidden is 0, but must be at least 1"),
         (["train", "--steps", "3"], "too few for 5 evaluations"),
+        (
+            ["train", "--steps", "4000"],
+            "no update: 4,000 environment steps are 1,000 agent steps with an action repeat",
+        ),
+        (["search", "--env", "Pendulum-v1", "--steps", "900"], "no update: 900 environment steps are 900 agent steps"),
+        (
+            ["benchmark", "--loss", "spr", "--method", "a2-winner: learning_starts=10000"],
+            "10,000 agent steps are random",
+        ),
+        (["quickstart", "--steps", "2000"], "no update: 2,000 environment steps are 500 agent steps"),
         (["train", "--preset", "fats"], "fast"),
         (["train", "--preset"], "--preset"),
         (["train", "--pixels", "--preset", "paper-vector"], "for pixels there are fast-image"),
@@ -178,15 +193,47 @@ def test_options_that_decide_defaults_are_found_among_all_others(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_curves_of_what_is_no_run_says_what_it_is_and_what_shows_it(tmp_path, tiny_search, tiny_training, capsys):
+    SearchFolder.create(tmp_path / "search", tiny_search)
+    BenchmarkFolder.create(tmp_path / "benchmark", Grid((baseline("sac"),), (tiny_training,), (0,)))
+    assert main(["curves", "search"]) == 2
+    words = "search holds no run, but a search: `a2ls top` and `a2ls report` show what it found"
+    assert words in capsys.readouterr().err
+    assert main(["curves", "benchmark"]) == 2
+    assert "holds no run, but a benchmark: `a2ls compare` shows what it found" in capsys.readouterr().err
+
+
 def test_help_names_every_command(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
     for command in COMMANDS:
         assert f"a2ls {command}" in shown
-    for command in COMMANDS:
-        with pytest.raises(SystemExit) as end:
-            main([command, "--help"])
-        assert end.value.code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal_and_breaks_no_sentence(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    to_copy = re.compile(r" {4}(a2ls|python) ")
+    assert [line for line in lines if len(line) > 80 and not to_copy.match(line)] == []
+    # A line of an option's help ends early only where the next word does not fit, or with the help itself.
+    rows = [re.match(r"│ {8,}(\S.*?) +│$", line) for line in lines]
+    texts = [row and (row.group(1), row.start(1)) for row in rows]
+    for one, two in itertools.pairwise(texts):
+        if one and two and one[1] == two[1]:
+            assert len(one[0]) + 1 + len(two[0].split()[0]) > 77 - one[1], one[0]
+
+
+@pytest.mark.parametrize(
+    "command", ["train", "search", "benchmark", "operators", "export", "simulate", "report", "landscape", "compare"]
+)
+def test_what_a_command_makes_is_written_to_out(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert re.search(r"-o (FOLDER|FILE),.* --out", capsys.readouterr().out)
 
 
 def test_losses_does_not_wait_for_torch():
@@ -201,21 +248,22 @@ def test_a_run_records_a_video(tmp_path):
     assert done.returncode == 0, done.stderr
     video = (tmp_path / "run/video.mp4").read_bytes()
     assert video[4:8] == b"ftyp"
+    assert "run/video.mp4" in done.stdout
     assert len(video) > 10_000
 
 
 def test_quickstart_is_a_search_that_ends_with_the_best_loss_beside_the_plain_agent(tmp_path):
-    done = a2ls("quickstart", "--env", "Pendulum-v1", "--steps", "2400")
+    done = a2ls("quickstart", "--env", "Pendulum-v1", "--steps", "600")
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "runs").iterdir()
     folder = SearchFolder.open(path)
     assert [candidate.state for candidate in folder.candidates()] == ["finished"] * 12
     assert len(folder.further()) == 4  # One candidate of each stage is trained twice more.
     best = folder.ranking().losses[0]
-    table = done.stdout[done.stdout.rindex("Score by step") :]
+    table = done.stdout[done.stdout.rindex("Score by env step") :]
     assert f"candidate {best.candidates[0]} (" in table
     assert "sac (mean of 2 seeds)" in table
     assert f"{best.score:.1f}" in table
     assert "drawn to what similar losses have" in " ".join(table.split())
-    for command in ("top", "validate", "losses", "train"):
+    for command in ("top", "report", "dashboard", "validate", "losses", "train"):
         assert f" {command} " in table

@@ -89,7 +89,7 @@ def test_a_benchmark_and_a_landscape(tmp_path):
     assert main(["benchmark", *CARTPOLE, "--method", *names, "--seeds", "1", "--out", "all"]) == 0
     rows = BenchmarkFolder.open(tmp_path / "all").records()
     assert {row.label.removesuffix(" | mse"): row.state for row in rows} == dict.fromkeys(names, "finished")
-    assert main(["compare", "all", "--html", "page.html"]) == 0
+    assert main(["compare", "all", "--out", "page.html"]) == 0
     assert main(["train", *CARTPOLE, "--loss", "a2-winner", "--out", "run"]) == 0
     assert main(["landscape", "run", "--resolution", "3", "--batch-size", "16", "--batches", "2"]) == 0
 

@@ -51,9 +51,10 @@ def test_a_search_that_is_interrupted_and_goes_on_finds_the_same(tmp_path, capfd
     # One process of a worker takes longer to start than all of the trainings: so one worker.
     assert main(["search", *TINY, "--workers", "1", "--out", "whole"]) == 0
     shown, error = capfd.readouterr()
-    for line in ("stage 1 of 2 begins", "baseline sac (seed 0): AULC", "stage 2, candidate 2 of 2: AULC"):
+    for line in ("stage 1 of 2 begins", "baseline sac (seed 0): AULC", "(stage 2, 2 of 2): AULC"):
         assert line in error
-    for word in ("AULC of each stage", "The best candidates", "Score by step", "winner's curse", "a2ls validate whole"):
+    words = ("AULC of each stage", "The best candidates", "Score by env step", "winner's curse")
+    for word in (*words, "a2ls validate whole", "a2ls report whole", "a2ls dashboard whole"):
         assert word in shown
     rows, _ = found(tmp_path / "whole")
     assert [row[4] for row in rows] == ["finished"] * 4
@@ -226,7 +227,7 @@ def test_bad_input_is_one_clear_message_and_leaves_nothing_behind(arguments, mes
 @pytest.mark.parametrize(
     "options",
     [
-        ["--steps", "500"],
+        ["--steps", "50000"],
         ["--env", "cheetah-run"],
         ["--preset", "laptop"],
         ["--seed", "1"],
@@ -245,8 +246,9 @@ def test_a_search_that_goes_on_keeps_its_settings(options, tmp_path, capsys):
     )
     settings = folder.files.config.read_bytes()
     assert main(["search", "--resume", "run", *options]) == 2
-    allowed = "--workers, --stall-minutes, --retry-failed, --stages, --max-trials"
-    assert f"leave out all others but {allowed}" in capsys.readouterr().err
+    engine = "--workers, --stall-minutes, --engine, --address, --cpus, --gpus, --checkpoints"
+    kept = "--keep-policies, --tensorboard, --wandb, --mlflow"
+    assert f"leave out all others but {engine}, {kept}, --retry-failed, --stages" in capsys.readouterr().err
     assert folder.files.config.read_bytes() == settings
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 

@@ -18,7 +18,7 @@ from a2ls.training import Curve, CurvePoint, TrainConfig, TrainJob
 from helpers.engines import InstantEngine
 from helpers.searches import RACED, raced_score
 
-TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1"), steps=1000, evaluations=2)
+TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1"), steps=1000, evaluations=2, learning_starts=20)
 CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac",), baseline_seeds=2)
 LOSSES = [f"s0 a0 a2 -> r{i} s4" for i in range(4)]
 
@@ -108,12 +108,12 @@ def test_every_training_that_ends_is_a_line(search):
     lines = search.trained(progress, search.begin(0), 45.25)
     assert lines == [
         "stage 1 of 3 begins: 4 candidates",
-        "stage 1, candidate 1 of 4: AULC 45.2 in 61 s, best so far 45.2 (sac 48.0), about 6 min left: " + LOSSES[0],
+        "candidate 0 (stage 1, 1 of 4): AULC 45.2 in 61 s, best so far 45.2 (sac 48.0), about 6 min left: " + LOSSES[0],
     ]
     search.trained(progress, search.begin(1), 60.0)
     (line,) = search.trained(progress, search.begin(2), 50.0)
     assert line.startswith(
-        "stage 1, candidate 3 of 4: AULC 50.0 in 61 s, best so far 60.0 (sac 48.0), about 5 min left"
+        "candidate 2 (stage 1, 3 of 4): AULC 50.0 in 61 s, best so far 60.0 (sac 48.0), about 5 min left"
     )
 
 
@@ -123,7 +123,7 @@ def test_a_new_stage_tells_of_the_one_before(search):
         search.trained(progress, search.begin(number), 10.0 * number)
     lines = search.trained(progress, search.begin(4), 5.0)
     assert lines[0] == "stage 2 of 3 begins: 4 candidates; stage 1 had AULC 15.0 on average, 30.0 at best"
-    assert lines[1].startswith("stage 2, candidate 1 of 4: AULC 5.0")
+    assert lines[1].startswith("candidate 4 (stage 2, 1 of 4): AULC 5.0")
 
 
 def test_failures_tell_the_reason_and_whether_there_is_another_try(search):
@@ -137,7 +137,7 @@ def test_failures_tell_the_reason_and_whether_there_is_another_try(search):
     progress.happened(Started(job, 0))
     search.end(job, seconds=None, state="failed", reasons=("it diverged", "it broke"))
     (news,) = progress.happened(Failed(job, 0, "it broke"))
-    assert news == (f"stage 1, candidate 1 of 4: failed for good (it broke): {LOSSES[0]}", True)
+    assert news == (f"candidate 0 (stage 1, 1 of 4): failed for good (it broke): {LOSSES[0]}", True)
     assert progress.ended == 1
 
 
@@ -147,12 +147,12 @@ def test_pruned_and_repeated_candidates_are_told_as_such(search):
     progress.happened(Started(job, 0))
     search.end(job, state="pruned", curve=Curve((CurvePoint(500, (7.0,)),)), seconds=30.0)
     (news,) = progress.happened(Finished(job, 0, 30.0))
-    assert news.text.startswith("stage 1, candidate 1 of 4: pruned after step 500 with AULC 7.0 so far in 30 s")
+    assert news.text.startswith("candidate 0 (stage 1, 1 of 4): pruned after env step 500 with AULC 7.0 so far in 30 s")
     copy = search.begin(1)
     search.end(copy, 7.0, seconds=0.0, repeat_of=0)
     lines = search.trained(progress, search.begin(2), 9.0)
     assert "AULC 7.0, taken over from candidate 0, which has the same loss" in lines[0]
-    assert lines[1].startswith("stage 1, candidate 3 of 4")
+    assert lines[1].startswith("candidate 2 (stage 1, 3 of 4)")
 
 
 def test_a_search_that_goes_on_counts_what_was_done_and_tells_no_old_news(search):
@@ -288,7 +288,7 @@ def test_without_a_terminal_there_are_lines(search, monkeypatch):
         view.on_event(Finished(job, 0, 61.0))
     lines = search.text.getvalue().splitlines()
     assert lines[:2] == ["Pendulum-v1, in [runs]", "stage 1 of 3 begins: 4 candidates"]
-    assert lines[2].startswith("stage 1, candidate 1 of 4: AULC 5.0")
+    assert lines[2].startswith("candidate 0 (stage 1, 1 of 4): AULC 5.0")
     assert len(lines) == 3
     assert "\x1b" not in search.text.getvalue()
 
@@ -317,7 +317,7 @@ def test_a_terminal_is_redrawn_and_keeps_only_rare_lines(search, monkeypatch):
     assert "stage 1 of 3 begins" in text
     assert "going on: 1 of 14 trainings done" in text
     assert "best of 1" in text
-    assert "candidate 1 of 4: AULC" not in text
+    assert "1 of 4): AULC" not in text
 
 
 def test_a_race_is_counted_and_told_training_by_training(tmp_path):

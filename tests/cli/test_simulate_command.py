@@ -95,7 +95,7 @@ def test_an_interrupt_ends_all_processes(tmp_path):
     assert "model of" in process.stdout.readline()
     time.sleep(3)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in said
     listed = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout

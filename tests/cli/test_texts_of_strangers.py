@@ -89,7 +89,7 @@ def test_a_run_in_a_folder_that_reads_like_markup(capsys):
     shutil.copytree(OLD_RUN, "x[/b]")
     assert main(["train", "--resume", "x[/b]"]) == 0
     shown = capsys.readouterr().out
-    assert "steps, in x[/b]\n" in shown
+    assert "agent steps), in x[/b]\n" in shown
     assert re.search(r"folder +x\[/b\]", shown)
     assert main(["train", "--out", "x[/b]"]) == 2
     assert "--resume 'x[/b]'" in capsys.readouterr().err

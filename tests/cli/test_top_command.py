@@ -18,7 +18,7 @@ from a2ls.training import Curve, CurvePoint, TrainConfig
 from helpers.engines import InstantEngine, made_up_score
 from helpers.searches import some_loss
 
-TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2)
+TRAINING = TrainConfig(EnvironmentConfig("Pendulum-v1", action_repeat=2), steps=400, evaluations=2, learning_starts=20)
 CONFIG = SearchConfig(TRAINING, population_size=4, stages=3, baselines=("sac", "curl"), baseline_seeds=2)
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from a2ls._errors import Failure
 from a2ls.cli import main
 from a2ls.engine import Failed, Finished, Job, JobKey, LocalEngine, run_jobs
 from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment
 from a2ls.space import named_loss
-from a2ls.training import RunFolder, TrainJob, train
+from a2ls.training import RunFolder, Training, TrainJob, train
 from helpers import trainings
 
 CALM = replace(trainings.PENDULUM, steps=400, evaluations=2, learning_starts=80, evaluation_episodes=1)
@@ -75,7 +76,7 @@ def runs(pid):
 
 def test_a_training_that_stands_still_is_ended_and_tried_again():
     with LocalEngine(1, stall_seconds=2.0) as engine:
-        assert run(engine, job("Hangs")) == ["nothing was heard of the training for 2 s, so it was ended"] * 3
+        assert run(engine, job("Hangs")) == ["nothing was heard of the training for 2 s, so it was ended"] * 2
 
 
 def test_what_an_environment_started_ends_with_its_worker(engine, tmp_path, monkeypatch):
@@ -90,9 +91,16 @@ def test_what_an_environment_started_ends_with_its_worker(engine, tmp_path, monk
     assert not runs(child)
 
 
-def test_a_training_that_ends_its_program_has_failed(engine):
-    words = "UnsuitableEnvironment: The environment 'Hostile/Exits-v0' wants to end the program, by sys.exit(0)"
-    assert [reason.startswith(words) for reason in run(engine, job("Exits"))] == [True, True]
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Exits", "The environment 'Hostile/Exits-v0' wants to end the program, by sys.exit(0)"),
+        ("EndsOddly", "The environment 'Hostile/EndsOddly-v0' wants to end the program, by GeneratorExit: odd"),
+        ("Interrupts", "KeyboardInterrupt"),
+    ],
+)
+def test_a_training_that_ends_its_program_has_failed(name, words, engine):
+    assert [words in reason for reason in run(engine, job(name))] == [True, True]
 
 
 def test_a_loss_that_no_episode_is_long_enough_for_has_failed(engine):
@@ -101,8 +109,22 @@ def test_a_loss_that_no_episode_is_long_enough_for_has_failed(engine):
     assert run(engine, job("Calm")) == ["finished"]
 
 
+def test_an_environment_does_not_change_the_threads_of_a_training():
+    before = torch.get_num_threads()
+    training = Training(in_env("SetsThreads"), None, 0)
+    try:
+        seen = []
+        training.run(on_step=lambda training: seen.append((training.updates > 0, torch.get_num_threads())))
+        assert {threads for learns, threads in seen if learns} == {before}
+        training.env.env.unwrapped.strike()  # As after the last action of all.
+        training.close()
+        assert torch.get_num_threads() == before
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_an_episode_without_an_end_is_told(monkeypatch):
-    monkeypatch.setattr("a2ls.training._trainer.LONGEST_EVALUATION", 500)
+    monkeypatch.setattr("a2ls.training._evaluation.LONGEST_EVALUATION", 500)
     with pytest.raises(UnsuitableEnvironment, match="had not ended after 500 agent steps"):
         train(in_env("Endless"), None, 0)
 
@@ -151,6 +173,7 @@ def test_a_run_stays_in_its_folder_wherever_the_environment_goes(tmp_path, monke
     ("name", "words"),
     [
         ("Exits", "wants to end the program, by sys.exit(0)"),
+        ("EndsOddly", "wants to end the program, by GeneratorExit: odd"),
         ("Breaks", "hostile_envs.py, line "),
     ],
 )

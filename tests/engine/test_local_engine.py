@@ -18,6 +18,7 @@ from a2ls.engine._engine import Evaluated, Failed, Finished, Job, JobKey, Progre
 from a2ls.engine._local_engine import LocalEngine
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
+from a2ls.testing import EngineConformance
 from a2ls.training import Curve, TrainJob, train
 from helpers import trainings
 
@@ -108,41 +109,15 @@ def engine(shared):
     assert list((shared.folder / "checkpoints").iterdir()) == []
 
 
-def test_the_events_of_a_job_come_in_order_and_make_the_curve_of_train(engine):
-    one = job()
-    events = run(engine, one)
-    assert events[0] == Started(one, 0)
-    assert isinstance(events[1], Progressed)
-    assert isinstance(events[-1], Finished)
-    assert {event.job for event in events} == {one}
-    steps = [event.point.step if isinstance(event, Evaluated) else event.step for event in events[1:-1]]
-    assert steps == sorted(steps)
-    assert curve(events) == expected(one)
-    assert 0 < events[-1].seconds < SECONDS
+class TestLocalEngine(EngineConformance):
+    @pytest.fixture
+    def engine(self, shared):
+        return shared
 
 
-def test_two_jobs_run_at_once_and_do_not_get_mixed_up(engine):
-    two = job(seed=1), job(number=1, loss="forward-dynamics")
-    engine.submit(two[0])
-    assert engine.free == 1
-    engine.submit(two[1])
-    assert engine.free == 0
-    with pytest.raises(RuntimeError, match="all 2 workers are busy"):
-        engine.submit(job(number=2))
-    events = until(engine, lambda events: len(ended(events)) == 2)
-    assert {event.worker for event in events} == {0, 1}
-    for each in two:
-        assert curve(events, of=each) == expected(each)
-        assert len({event.worker for event in events if event.job == each}) == 1
-
-
-def test_a_job_that_raises_fails_with_its_reason_and_the_worker_goes_on(engine):
-    bad = job(in_env("Pendulm-v1"))
-    events = run(engine, bad)
-    assert [type(event) for event in events] == [Started, Failed]
-    assert events[-1].reason.startswith("UnsuitableEnvironment: ")
+def test_a_job_that_raises_leaves_its_traceback_and_the_same_process_goes_on(engine):
+    events = run(engine, job(in_env("Pendulm-v1")))
     assert "Pendulum-v1" in events[-1].reason
-    assert "\n" not in events[-1].reason
     assert "Traceback" in (engine.folder / "workers.log").read_text()
     pids = engine.pids
     assert curve(run(engine, job())) == expected(job())
@@ -150,7 +125,7 @@ def test_a_job_that_raises_fails_with_its_reason_and_the_worker_goes_on(engine):
 
 
 def test_a_module_that_only_this_process_can_find_is_found_by_the_workers(engine):
-    one = job(in_env("helpers.toy_envs:Toy/TimeLimited-v0", dataclasses.replace(PENDULUM, steps=60)))
+    one = job(in_env("helpers.toy_envs:Toy/TimeLimited-v0", dataclasses.replace(PENDULUM, steps=120)))
     assert curve(run(engine, one)) == expected(one)
 
 
@@ -168,12 +143,6 @@ def test_a_job_that_diverges_fails_with_its_reason_and_leaves_no_checkpoint(engi
     assert list((engine.folder / "checkpoints").iterdir()) == []
 
 
-def test_a_job_that_is_told_to_stop_ends_at_that_point(engine):
-    events = run(engine, job(), go_on=lambda event: event.point.step < 400)
-    assert isinstance(events[-1], Finished)
-    assert curve(events).points == expected(job()).points[:2]
-
-
 def test_a_job_whose_worker_is_killed_goes_on_from_its_checkpoint(engine):
     # Slow enough for a checkpoint of every episode or two: they take no more than a share of the time.
     one = job(dataclasses.replace(PENDULUM, compiled=False, steps=1000, evaluations=5))
@@ -185,7 +154,7 @@ def test_a_job_whose_worker_is_killed_goes_on_from_its_checkpoint(engine):
     unfinished.touch()
     os.kill(killed := engine.pids[0], signal.SIGKILL)
     before += until(engine, ended)
-    assert before[-1] == Failed(one, 0, "the worker process was killed by signal 9 (SIGKILL)", "worker")
+    assert before[-1] == Failed(one, 0, "the worker process was killed by signal 9 (SIGKILL)", "killed")
     assert engine.free == 2
     assert checkpoint.exists()
     assert not unfinished.exists()

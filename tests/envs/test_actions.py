@@ -43,7 +43,7 @@ def test_actions_of_other_shapes_are_vectors_for_the_agent():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("helpers.toy_envs:Toy/IntegerActions-v0", "agents need a Box of real numbers, or a Discrete one"),
+        ("helpers.toy_envs:Toy/IntegerActions-v0", "sac needs a Box of real numbers, and rainbow a Discrete one"),
         ("helpers.toy_envs:Toy/Unbounded-v0", "is unbounded"),
     ],
 )

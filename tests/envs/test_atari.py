@@ -12,7 +12,7 @@ from gymnasium import spaces
 from a2ls.envs import ATARI_GAMES, EnvironmentConfig, UnsuitableEnvironment, has_discrete_actions, is_atari, make_env
 from a2ls.envs._atari import EpisodicLife
 from a2ls.envs._config import find_spec
-from a2ls.envs._make import _makes_discrete_actions
+from a2ls.envs._make import _spaces
 from helpers.processes import run_python
 
 ale_py = pytest.importorskip("ale_py")
@@ -307,7 +307,7 @@ def test_what_is_missing_is_told(module, monkeypatch):
 
 def test_which_environments_have_discrete_actions(monkeypatch):
     made, make = [], gymnasium.make
-    _makes_discrete_actions.cache_clear()
+    _spaces.cache_clear()
 
     def counting(spec, **arguments):
         made.append(spec.id)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, make_env
+from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, has_image_observations, make_env
 from a2ls.envs._pixels import scaled
 from helpers.processes import run_python
 
@@ -218,7 +218,7 @@ def test_an_environment_that_stops_drawing():
 DRAW = f"""
 import os
 import numpy as np
-from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, make_env
+from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, has_image_observations, make_env
 try:
     env = make_env(EnvironmentConfig(env="cheetah-run", pixels=True, frame_size={SIZE}, action_repeat=4))
 except UnsuitableEnvironment:
@@ -244,7 +244,7 @@ for thread in os.listdir("/proc/self/task"):
 HALF_CHEETAHS = """
 import os
 import numpy as np
-from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, make_env
+from a2ls.envs import EnvironmentConfig, UnsuitableEnvironment, has_image_observations, make_env
 config = EnvironmentConfig(env="HalfCheetah-v5", pixels=True, frame_size=20, frames=1)
 try:
     one, other = make_env(config), make_env(config)
@@ -301,3 +301,27 @@ def test_osmesa_is_taken_where_egl_has_no_driver(tmp_path):
     backend, image = image_drawn_with(tmp_path, __EGL_VENDOR_LIBRARY_DIRS=str(tmp_path))
     assert backend == "osmesa"
     assert image.std() > 10
+
+
+@pytest.mark.parametrize(("name", "channels"), [("Image", 3), ("ImageFirst", 3), ("GreyImage", 1)])
+def test_images_that_the_environment_observes_are_stacked_as_they_are(name, channels):
+    name = f"helpers.toy_envs:Toy/{name}-v0"
+    assert has_image_observations(name)
+    env = make_env(EnvironmentConfig(name, 1, image_observations=True, frame_size=8, frames=2))
+    first, _ = env.reset(seed=0)
+    raws = [env.unwrapped.raw]
+    for _ in range(2):
+        seen, *_ = env.step(np.zeros(1, np.float32))
+        raws.append(env.unwrapped.raw)
+    frames = [raw if raw.shape[0] == 3 else raw.reshape(8, 8, channels).transpose(2, 0, 1) for raw in raws]
+    assert np.array_equal(first, np.concatenate([frames[0], frames[0]]))
+    assert np.array_equal(seen, np.concatenate(frames[1:]))
+    assert (seen.dtype, seen.shape) == (np.uint8, (2 * channels, 8, 8))
+    larger = make_env(EnvironmentConfig(name, 1, image_observations=True, frame_size=9, frames=3))
+    assert larger.observation_shape == (3 * channels, 9, 9)
+
+
+def test_vectors_are_no_images():
+    assert not has_image_observations("Pendulum-v1")
+    with pytest.raises(UnsuitableEnvironment, match=r"image_observations is True, but .* Box\(.*of uint8"):
+        make_env(EnvironmentConfig("Pendulum-v1", 1, image_observations=True))

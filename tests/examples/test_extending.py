@@ -2,22 +2,23 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from a2ls import train
+from a2ls import named_loss, train
 from a2ls.auxiliary import AuxiliaryLoss, Sequences
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
-from a2ls.search import SearchFolder
-from a2ls.training import RunFolder, TrainJob, read_trained_agent
+from a2ls.search import SearchFolder, search_preset
+from a2ls.training import RunFolder, TrainJob, read_trained_agent, run_objective
 from helpers.trainings import PENDULUM
 
 ROOT = Path(__file__).parents[2]
-OPERATOR, ENCODER = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
-SMALL = ["--env", "Pendulum-v1", "--action-repeat", "1", "--steps", "600", "--evaluations", "2"]
+OPERATOR, ENCODER, OBJECTIVE = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+SMALL = ["--env", "Pendulum-v1", "--steps", "600", "--evaluations", "2"]
 SMALL += ["--evaluation-episodes", "1", "--learning-starts", "200", "--batch-size", "16", "--hidden", "16"]
 
 
@@ -26,7 +27,7 @@ def _as_it_was(monkeypatch, _registries_as_they_were):
     """What the examples register and import is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
-    for module in ("my_encoders", "td3_agent"):
+    for module in ("my_encoders", "my_training", "td3_agent", "own_objective", "search_your_own_agent"):
         sys.modules.pop(module, None)
 
 
@@ -79,6 +80,51 @@ def test_an_agent_is_trained_searched_and_benchmarked(tmp_path, monkeypatch, cap
     # CURL's loss is a baseline of SAC, and just a loss here.
     assert {row.label for row in rows} == {"td3", "s0 -> s0 | bilinear +neg | no predictor"}
     assert all(row.state == "finished" for row in rows)
+
+
+def test_the_example_of_a_training_function_is_helped_by_losses(monkeypatch):
+    monkeypatch.chdir(ROOT / "examples")
+    scores = {}
+    for loss in (None, named_loss("forward-dynamics")):
+        config = search_preset("quick", objective="own_objective:train").training
+        job = TrainJob(replace(config, steps=60), loss, 0)
+        points = run_objective(job, lambda _: None).points
+        assert [point.step for point in points] == [20, 40, 60]
+        scores[loss] = points[-1].score
+    plain, helped = scores.values()
+    assert helped > plain + 10
+
+
+TOY_AGENT = """
+class MyAgent:
+    def __init__(self, loss, seed):
+        self.score = seed + (0 if loss is None else sum(map(len, (loss.source, loss.target))))
+    def learn(self, steps):
+        self.score += 1
+    def evaluate(self):
+        return self.score
+"""
+
+
+def test_a_training_function(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my_training.py").write_text(TOY_AGENT + OBJECTIVE)
+    size = ["--preset", "quick", "--population-size", "3", "--stages", "1", "--baseline-seeds", "1", "--workers", "1"]
+    assert main(["search", "--objective", "my_training:train", "--steps", "20000", *size, "--out", "search"]) == 0
+    assert "a2ls train" not in capsys.readouterr().out  # There is nothing to train with.
+    folder = SearchFolder.open(tmp_path / "search")
+    (plain,) = folder.baselines()
+    assert (plain.label, plain.curve.aulc, len(plain.curve.points)) == ("objective", 10.5, 20)
+    example = {}
+    exec(TOY_AGENT + OBJECTIVE, example)
+    for each in (*folder.candidates(), *folder.further()):
+        points = []
+        example["train"](each.loss, each.seed, lambda *point, seen=points: seen.append(point) or True)
+        assert [(point.step, point.score) for point in each.curve.points] == points
+    assert len(folder.further()) == 2  # The best of the stage is trained twice more.
+    assert main(["report", "search"]) == 0
+    assert main(["train", "--objective", "my_training:train", "--out", "run"]) == 2
+    assert "an objective trains by itself" in capsys.readouterr().err
 
 
 def test_what_a_landscape_needs_is_said(tmp_path, monkeypatch, capsys):

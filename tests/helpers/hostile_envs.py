@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 
 
@@ -50,6 +51,21 @@ class Exits(Calm):
         sys.exit(0)
 
 
+class EndsOddly(Calm):
+    def strike(self):
+        raise GeneratorExit("odd")
+
+
+class Interrupts(Calm):
+    def strike(self):
+        raise KeyboardInterrupt
+
+
+class SetsThreads(Calm):
+    def strike(self):
+        torch.set_num_threads(torch.get_num_threads() + 1)
+
+
 class Breaks(Calm):
     def strike(self):
         raise ValueError("a fault\x1b[31m of [/b] mine")
@@ -82,5 +98,5 @@ class Short(Calm):
     length = 1
 
 
-for kind in (Calm, Hangs, Exits, Breaks, Moves, Breeds, Endless, Short):
+for kind in (Calm, Hangs, Exits, EndsOddly, Interrupts, SetsThreads, Breaks, Moves, Breeds, Endless, Short):
     gymnasium.register(f"Hostile/{kind.__name__}-v0", entry_point=f"{__name__}:{kind.__name__}")

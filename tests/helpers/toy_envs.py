@@ -140,6 +140,8 @@ for name, actions in {
 arm = spaces.Tuple((spaces.Box(-1, 1, (2, 2)), spaces.Box(-5, 5, (), np.float64)))
 for name, observations in {
     "Image": spaces.Box(0, 255, (8, 8, 3), np.uint8),
+    "ImageFirst": spaces.Box(0, 255, (3, 8, 8), np.uint8),
+    "GreyImage": spaces.Box(0, 255, (8, 8), np.uint8),
     "ImageWithin": spaces.Dict(camera=spaces.Box(0, 255, (8, 8), np.uint8), speed=spaces.Box(0, 1)),
     "Endless": spaces.Sequence(spaces.Box(0, 1)),
     "Nested": spaces.Dict(gear=spaces.Discrete(3), arm=arm),

@@ -177,7 +177,7 @@ def test_a_worker_may_die_more_often_than_a_training_may_fail(new_search):
         def _outcome(self, job, worker):
             tries = sum(each.key == job.key for each in self.jobs)
             if job.key.number == 1 and tries < 3:
-                return [Failed(job, worker, "killed", "worker")]
+                return [Failed(job, worker, "killed", "killed")]
             return super()._outcome(job, worker)
 
     folder = new_search(baselines=())
@@ -206,6 +206,24 @@ def test_a_failing_baseline_does_not_end_the_search(new_search):
     folder.run(InstantEngine(1, score=lambda job: made_up_score(job) if job.training.loss else RuntimeError("no")))
     assert [record.state for record in folder.baselines()] == ["failed"]
     assert all(c.state == "finished" for c in folder.candidates())
+
+
+def test_the_best_is_the_first_of_the_ranking_also_where_returns_are_negative(new_search):
+    folder = new_search(baselines=())
+    with pytest.raises(Failure, match=r"search0 has no best loss: of 0 candidates none has a score yet$"):
+        folder.best()
+    folder.run(InstantEngine(score=lambda job: failing(1, 2)(job) if job.key.number in (1, 2) else -made_up_score(job)))
+    best = folder.best()
+    assert best == folder.ranking().losses[0]
+    assert best.score == max(c.curve.aulc for c in folder.candidates() if c.state == "finished")
+
+
+def test_a_search_without_a_best_says_why_its_candidates_failed(new_search):
+    folder = new_search(baselines=(), stages=1)
+    with pytest.raises(Failure, match="all 4 candidates failed, the last because: candidate 3 is broken"):
+        folder.run(InstantEngine(score=failing(*range(4))))
+    with pytest.raises(Failure, match=r"of 4 candidates none has a score yet, and 4 failed, the last because: .* 3 is"):
+        folder.best()
 
 
 def test_a_whole_stage_of_failures_is_followed_by_a_fresh_one(new_search):

@@ -105,6 +105,18 @@ def test_a_folder_that_cannot_be_written_is_read(copied, tmp_path, whole, capsys
         subprocess.run(["umount", "--lazy", str(mounted)], check=True)
 
 
+def test_a_database_that_cannot_be_copied_either_leaves_nothing_behind(copied, tmp_path, monkeypatch, capsys):
+    with contextlib.closing(sqlite3.connect(copied / "storage.db")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    (copied / "storage.db-wal").mkdir()  # SQLite wants a file of that name.
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    assert main(["top", str(copied)]) == 2
+    assert "storage.db-wal" in capsys.readouterr().err
+    assert list(temporary.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["a?b=c", "a%20b", "a#b", "a b", "ü", "x[", ":memory:"])
 def test_any_name_of_a_folder_will_do(name, tmp_path, tiny_search, monkeypatch):
     monkeypatch.chdir(tmp_path)

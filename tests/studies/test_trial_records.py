@@ -9,8 +9,8 @@ from optuna.trial import TrialState, create_trial
 from a2ls.search import SearchFolder
 from a2ls.search._population import PROPOSAL_KEY, Proposal
 from a2ls.space import Loss
-from a2ls.studies import GridSource, Run, baseline, loss_method, method, read_candidate, read_record
-from a2ls.training import Curve, CurvePoint
+from a2ls.studies import GridSource, Run, baseline, loss_method, method, read_candidate, read_record, read_records
+from a2ls.training import Curve, CurvePoint, NotARun
 from helpers.engines import InstantEngine
 
 TEXT = "s0 a0 -> s1"
@@ -39,6 +39,14 @@ def test_a_candidate_of_version_0_1_is_read():
     assert (candidate.env, candidate.seed, candidate.seconds) == ("Pendulum-v1", 3, 1.5)
     assert (candidate.state, candidate.curve, candidate.reasons) == ("finished", CURVE, ())
     assert (candidate.stage, candidate.origin, candidate.parents, candidate.repeat_of) == (2, "crossover", (4, 1), None)
+
+
+@pytest.mark.parametrize("damaged", [{"env": []}, {"seed": "three"}])
+def test_what_tells_records_apart_is_checked(damaged):
+    study = optuna.create_study(direction="maximize")
+    study.add_trial(former_trial(**damaged))
+    with pytest.raises(NotARun, match=r"cannot be read: ValueError: \w+ of training 0 is"):
+        read_records(study, read_record, {})
 
 
 @pytest.mark.parametrize(

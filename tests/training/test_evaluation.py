@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from a2ls.training._trainer import evaluate
+from a2ls.training._evaluation import evaluate
 
 
 class Walk:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from a2ls import BadInput
 from a2ls.agents import SACConfig
 from a2ls.space import Loss, named_loss
-from a2ls.training import Curve, CurvePoint, Diverged, Training, train
+from a2ls.training import Curve, CurvePoint, Diverged, Training, preset, train, with_baseline
 from helpers.trainings import COUNTER, PENDULUM, STEERED, bits
 
 WINNER = named_loss("a2-winner")
@@ -20,9 +21,8 @@ def whole(request):
     return request.param, train(request.param, WINNER, seed=0)
 
 
-def beginning(config):
-    """A training that ends at the first evaluation."""
-    return dataclasses.replace(config, steps=config.steps // config.evaluations, evaluations=1)
+def first_half(config):
+    return dataclasses.replace(config, steps=config.steps // 2, evaluations=config.evaluations // 2)
 
 
 def test_the_same_arguments_give_the_same_curve_bit_for_bit(whole):
@@ -31,7 +31,7 @@ def test_the_same_arguments_give_the_same_curve_bit_for_bit(whole):
     np.random.seed(99)  # noqa: NPY002
     assert bits(train(config, WINNER, seed=0)) == bits(curve)
     assert len({point.returns for point in curve.points}) == config.evaluations
-    assert bits(train(beginning(config), WINNER, seed=0)) == bits(curve)[:1]
+    assert bits(train(first_half(config), WINNER, seed=0)) == bits(curve)[: config.evaluations // 2]
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(WINNER, 1), (None, 0), (named_loss("forward-dynamics"), 0)], ids=str)
@@ -51,9 +51,8 @@ def test_losses_with_the_same_canonical_form_give_the_same_curve():
 )
 def test_evaluations_are_at_the_steps_asked_for(steps, repeat, evaluations, expected):
     environment = dataclasses.replace(COUNTER.environment, action_repeat=repeat)
-    config = dataclasses.replace(
-        COUNTER, environment=environment, steps=steps, evaluations=evaluations, evaluation_episodes=3
-    )
+    changes = {"steps": steps, "evaluations": evaluations, "evaluation_episodes": 3, "learning_starts": 5}
+    config = dataclasses.replace(COUNTER, environment=environment, **changes)
     told = []
     curve = train(config, None, seed=0, on_evaluation=told.append)
     assert [point.step for point in curve.points] == expected
@@ -131,7 +130,48 @@ def test_the_number_of_evaluation_episodes_changes_nothing_else():
 def test_every_evaluation_episode_has_a_seed_of_its_own():
     # An agent that does not learn, and so acts alike in all of them.
     config = dataclasses.replace(PENDULUM, evaluation_episodes=2, learning_starts=PENDULUM.agent_steps)
-    assert len({value for point in train(config, None, seed=0).points for value in point.returns}) == 4
+    training = Training(config, None, seed=0)
+    assert len({value for point in training.run().points for value in point.returns}) == 4
+    training.close()
+
+
+def test_plain_arguments_mean_what_the_command_line_means_by_them(monkeypatch):
+    jobs = []
+
+    class NoTraining:
+        def __init__(self, *job):
+            jobs.append(job)
+
+        def run(self, **_):
+            return Curve()
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("a2ls.training._trainer.Training", NoTraining)
+    train("Pendulum-v1", loss="s0 a0 -> s1", steps=2000)
+    train(preset("fast", "walker-walk", steps=8000), named_loss("a2-winner"), 3)
+    train("CartPole-v1", "curl")
+    assert jobs == [
+        (dataclasses.replace(preset("fast", "Pendulum-v1"), steps=2000), Loss.parse("s0 a0 -> s1"), 0),
+        (dataclasses.replace(preset("fast", "walker-walk"), steps=8000), WINNER, 3),
+        (with_baseline(preset("fast-discrete", "CartPole-v1"), "curl"), named_loss("curl"), 0),
+    ]
+
+
+@pytest.mark.parametrize(("steps", "refused"), [(100, True), (103, True), (104, False)])
+def test_a_training_without_an_update_is_refused_with_the_numbers_that_make_it_so(steps, refused):
+    environment = dataclasses.replace(COUNTER.environment, action_repeat=4)
+    config = dataclasses.replace(COUNTER, environment=environment, steps=steps, learning_starts=25)
+    if not refused:
+        assert len(train(config, None).points) == 2
+        return
+    with pytest.raises(BadInput) as caught:
+        train(config, None)
+    assert str(caught.value) == (
+        f"there would be no update: {steps} environment steps are 25 agent steps with an action repeat of 4, and the "
+        "first 25 agent steps are random (learning_starts): give at least 104 steps, or fewer learning_starts"
+    )
 
 
 def test_a_run_that_diverges_says_what_is_not_finite_and_keeps_its_curve():

@@ -26,6 +26,13 @@ from a2ls.training import (
 from helpers.trainings import flat
 
 
+@pytest.mark.parametrize("name", ["batch_size", "auxiliary_batch_size"])
+def test_a_batch_is_not_larger_than_all_that_is_remembered(name):
+    TrainConfig(**{name: 100_000})
+    with pytest.raises(ValueError, match=f"{name} is 100001, but must not be more than buffer_size, which is 100000"):
+        TrainConfig(**{name: 100_001})
+
+
 @pytest.mark.parametrize("name", ["evaluations", "evaluation_episodes", "learning_starts", "batch_size", "buffer_size"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_a_number_below_one_is_refused_with_its_name_and_value(name, value):
@@ -173,9 +180,18 @@ def test_released_vector_has_what_the_published_code_has_otherwise(task, repeat)
 
 
 @pytest.mark.parametrize(("env", "repeat"), [("finger-turn_easy", 2), ("dm_control/cartpole-balance-v0", 8),
-    ("Cartpole-Balance", 8), ("CartPole-v1", 4), ("fish-swim", 4)])  # fmt: skip
+    ("Cartpole-Balance", 8), ("CartPole-v1", 1), ("fish-swim", 4)])  # fmt: skip
 def test_the_body_of_any_task_decides_its_action_repeat_on_images(env, repeat):
     assert preset("paper-image", env).environment.action_repeat == repeat
+
+
+@pytest.mark.parametrize("name", ["fast", "quick", "paper-vector", "released-vector", "fast-image", "fast-discrete"])
+@pytest.mark.parametrize("env", ["Pendulum-v1", "CartPole-v1", "helpers.toy_envs:Toy/Counter-v0"])
+def test_outside_of_dm_control_an_action_is_held_for_one_step(name, env):
+    config, task = preset(name, env), preset(name, "cheetah-run", "rainbow" if env == "CartPole-v1" else None)
+    assert config.environment.action_repeat == 1
+    if name in ("fast", "quick", "fast-image"):  # They take as long as on a task.
+        assert config.agent_steps == task.agent_steps
 
 
 PRESETS = [*get_args(PresetName), "quick", "quick-image"]

@@ -7,6 +7,7 @@ is known by the name that it is registered under (`register_agent`), and made by
 from typing import TYPE_CHECKING
 
 from a2ls._lazy import imported_when_used
+from a2ls.agents._objective_config import OBJECTIVE, ObjectiveConfig, no_agent
 from a2ls.agents._rainbow_config import RAINBOW_BASELINES, RainbowConfig, rainbow_preset
 from a2ls.agents._registry import (
     AgentConfig,
@@ -42,6 +43,7 @@ else:
     )
 
 __all__ = [
+    "OBJECTIVE",
     "PRIORITIES",
     "RAINBOW_BASELINES",
     "SAC",
@@ -52,6 +54,7 @@ __all__ = [
     "Baseline",
     "Metrics",
     "NoisyLinear",
+    "ObjectiveConfig",
     "Rainbow",
     "RainbowConfig",
     "ReplayConfig",
@@ -66,6 +69,10 @@ __all__ = [
     "register_agent",
     "sac_preset",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _load_sac() -> "type[SAC]":
@@ -88,3 +95,5 @@ register_agent(
         "rainbow", RainbowConfig, _load_rainbow, preset=rainbow_preset, baselines=RAINBOW_BASELINES, discrete=True
     )
 )
+
+register_agent(AgentSpec(OBJECTIVE, ObjectiveConfig, no_agent))

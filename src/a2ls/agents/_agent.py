@@ -10,6 +10,7 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from a2ls._errors import BadInput
+from a2ls.agents._objective_config import OBJECTIVE
 from a2ls.agents._registry import AgentConfig, agent_spec, agent_specs
 from a2ls.auxiliary import Sequences
 from a2ls.space import Loss
@@ -153,7 +154,7 @@ def make_agent(
         raise BadInput(f"the actions are {action_space}, but agents choose from a Box or from a Discrete space")
     if spec.discrete != isinstance(action_space, spaces.Discrete):
         has, wants = ("continuous", "discrete") if spec.discrete else ("discrete", "continuous")
-        suitable = [each.name for each in agent_specs() if each.discrete != spec.discrete]
+        suitable = [each.name for each in agent_specs() if each.discrete != spec.discrete and each.name != OBJECTIVE]
         others = f"; for these there is {', '.join(suitable)}" if suitable else ""
         raise BadInput(f"the actions are {has} ({action_space}), but the agent {name} needs {wants} ones{others}")
     agent_class: Any = spec.load()

@@ -189,3 +189,7 @@ __all__ = [
     "stages_table",
     "summary_words",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

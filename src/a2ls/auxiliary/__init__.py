@@ -1,4 +1,7 @@
-"""A loss as torch: augmentations, encoders, operators, predictors, `AuxiliaryLoss`. Nothing here knows an agent."""
+"""A loss as torch: augmentations, encoders, operators, predictors, `AuxiliaryLoss`, and sequences for it.
+
+Nothing here knows an agent.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
     from a2ls.auxiliary._encoders import Encoder, make_encoder, mlp
     from a2ls.auxiliary._operators import OperatorLoss, register_operator
     from a2ls.auxiliary._self_prediction import SelfPrediction
+    from a2ls.auxiliary._sequence_sampler import SequenceNeeds, SequenceSampler
 else:
     __getattr__ = imported_when_used(
         __name__,
@@ -34,6 +38,10 @@ else:
                 "register_operator",
             ),
             "a2ls.auxiliary._self_prediction": ("SelfPrediction",),
+            "a2ls.auxiliary._sequence_sampler": (
+                "SequenceNeeds",
+                "SequenceSampler",
+            ),
         },
     )
 
@@ -47,6 +55,8 @@ __all__ = [
     "OperatorLoss",
     "PredictorKind",
     "SelfPrediction",
+    "SequenceNeeds",
+    "SequenceSampler",
     "Sequences",
     "make_augmentation",
     "make_encoder",
@@ -54,3 +64,7 @@ __all__ = [
     "mlp",
     "register_operator",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

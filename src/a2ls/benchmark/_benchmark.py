@@ -10,9 +10,9 @@ from typing import Any
 
 import optuna
 
-from a2ls._errors import BadInput, require_texts
-from a2ls._formatting import without_password
-from a2ls.engine import Engine, Event, run_jobs
+from a2ls._errors import BadInput, Failure, require_texts
+from a2ls._formatting import count_of, without_password
+from a2ls.engine import Engine, Event, run_jobs, same_reason
 from a2ls.studies import (
     GridSource,
     Method,
@@ -24,6 +24,7 @@ from a2ls.studies import (
     note_versions,
     noted_versions,
     open_study,
+    policy_keeper,
     read_record,
     read_records,
     stored_method,
@@ -139,7 +140,11 @@ class BenchmarkFolder:
             grid: What to train.
             storage: URL of an Optuna storage; empty for an SQLite file in the folder.
             name: Name of the study; by default that of the folder.
+
+        Raises:
+            BadInput: If trainings would make no update, or the folder or the storage cannot be used.
         """
+        _require_updates(grid)
         configs = dict(zip(grid.environments, grid.configs, strict=True))
         files = StudyFolder(path)
         settings = BenchmarkSettings(grid, configs, storage, name or files.name)
@@ -158,7 +163,8 @@ class BenchmarkFolder:
         """The folder with this grid to train: a new one, or one that exists and grows by it.
 
         Raises:
-            BadInput: If an environment is there already with other settings, or the folder holds something else.
+            BadInput: If trainings would make no update, an environment is there already with other settings, or the
+                folder holds something else.
         """
         if not StudyFolder(path).config.exists():
             return BenchmarkFolder.create(path, grid, storage=storage, name=name)
@@ -170,6 +176,7 @@ class BenchmarkFolder:
         return folder
 
     def _ask(self, grid: Grid) -> None:
+        _require_updates(grid)
         configs = dict(self.settings.configs)
         for env, config in zip(grid.environments, grid.configs, strict=True):
             if env in configs:
@@ -198,6 +205,7 @@ class BenchmarkFolder:
         *,
         workers: int = 1,
         stall_seconds: float = float("inf"),
+        keep_policies: int = 0,
         on_event: Callable[[Event], None] = lambda _: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -209,15 +217,31 @@ class BenchmarkFolder:
             engine: What runs the trainings; by default processes on this machine.
             workers: How many of them, with one thread each.
             stall_seconds: A training of which nothing was heard for so long is ended, and tried again.
+            keep_policies: Of how many trainings, those with the highest AULC in each environment, to keep the trained
+                agents in the folder `policies`; `load_agent` reads them.
             on_event: Called with everything that happens.
             on_wait: Called at least twice a second.
+
+        Raises:
+            Failure: If the machine is at fault, or one training after the other fails for one reason, or all do.
         """
+        keep_policy = policy_keeper(self.path, keep_policies)
         with self.files.acquire(), engine_for(self.files, engine, workers, stall_seconds) as chosen:
-            study = open_study(self.files.open_storage(self.settings.storage, read_only=False), self.settings.name)
+            study = open_study(self.files.open_storage(self.settings.storage, "own"), self.settings.name)
             source = GridSource(study, self.grid.runs())
             if source.missing:
                 note_versions(study)
-            run_jobs([source], chosen, on_event=on_event, on_wait=on_wait)
+            run_jobs([source], chosen, keep_policy=keep_policy, on_event=on_event, on_wait=on_wait)
+        self._require_some_success()
+
+    def _require_some_success(self) -> None:
+        """Trainings that all failed for one reason, whatever their losses, are the fault of something else."""
+        records = self.asked_records()
+        if records and all(record.state == "failed" for record in records):
+            reasons = [record.reasons[-1] for record in records]
+            if len({*map(same_reason, reasons)}) == 1:
+                count = count_of(len(self.grid.runs()), "training")
+                raise Failure(f"all of {count} failed for one reason: {reasons[-1]}. {self.files.log} has the details")
 
     def versions(self) -> dict[str, str]:
         """What its trainings were last run with; empty if it is not known."""
@@ -226,7 +250,7 @@ class BenchmarkFolder:
     @cached_property
     def _study(self) -> optuna.Study:
         """To be read."""
-        study = find_study(self.files.open_storage(self.settings.storage, read_only=True), self.settings.name)
+        study = find_study(self.files.open_storage(self.settings.storage, "read"), self.settings.name)
         if study is None:
             raise NotARun(f"the storage of {self.path} has no study {self.settings.name!r}, which it should be in")
         return study
@@ -244,6 +268,12 @@ def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None 
     folder = BenchmarkFolder.ask(out, grid)
     folder.run(engine, workers=workers)
     return folder.asked_records()
+
+
+def _require_updates(grid: Grid) -> None:
+    # Methods have settings of their own.
+    for run in grid.runs():
+        run.method.job(run.config, run.seed).config.require_updates()
 
 
 def _refuse_other_settings(path: Path, env: str, stored: TrainConfig, asked: TrainConfig) -> None:

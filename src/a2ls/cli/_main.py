@@ -9,11 +9,11 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from rich.console import Console
 from rich.table import Table
 
+from a2ls import __version__
 from a2ls._errors import BadInput, Failure, did_you_mean, nearest
 from a2ls._formatting import harmless
 
@@ -21,6 +21,7 @@ from a2ls._formatting import harmless
 # which train nothing do not wait for torch.
 COMMANDS = {
     "train": "Train an agent with an auxiliary loss, or with none.",
+    "enjoy": "Let a trained agent play: returns of some episodes, and a film.",
     "search": "Search a loss for an environment, by evolution.",
     "top": "List the candidates of a search, best first.",
     "validate": "Train the best losses of a search again, elsewhere and with other seeds.",
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_help()
         return 0
     if arguments[0] == "--version":
-        print(f"a2ls {version('a2ls')}")
+        print(f"a2ls {__version__}")
         return 0
     name = arguments[0]
     if name not in COMMANDS:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 import re
+import shutil
+import socket
+import textwrap
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar, get_args
 
+import docstring_parser
 import tyro
 
 from a2ls._errors import BadInput, require
+from a2ls.agents import OBJECTIVE
+from a2ls.cli._keeping import KeepOptions
+from a2ls.engine import Engine, RayEngine, require_cluster
 from a2ls.envs import EnvironmentConfig
 from a2ls.training import (
     DEFAULT_PRESET,
@@ -30,6 +40,9 @@ from a2ls.training import (
     with_mapping,
 )
 
+if TYPE_CHECKING:
+    from a2ls.studies import StudyFolder
+
 A = TypeVar("A")
 
 
@@ -42,10 +55,51 @@ def parse(kind: type[A], prog: str, arguments: Sequence[str], default: A | None 
         arguments: What follows it.
         default: The defaults, if they are not those of the class.
     """
-    markers = (tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone)
-    if default is None:
-        return tyro.cli(kind, prog=prog, args=arguments, config=markers)
-    return tyro.cli(kind, prog=prog, args=arguments, config=markers, default=default)
+    options: dict[str, Any] = {} if default is None else {"default": default}
+    # One line stands above the options, and the rest below them: tyro does not break lines of a description.
+    about, _, more = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")
+    try:
+        with _lines_of_settings_joined():
+            chosen: A = tyro.cli(
+                kind,
+                prog=prog,
+                args=arguments,
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
+                description=about,
+                **options,
+            )
+    except SystemExit:
+        if more and {"-h", "--help"}.intersection(arguments):
+            print(_wrapped(more, shutil.get_terminal_size().columns))
+        raise
+    return chosen
+
+
+@contextmanager
+def _lines_of_settings_joined() -> Iterator[None]:
+    """Let tyro show the docstring of a setting as one text.
+
+    It breaks the text before every line that is indented, as all lines but the first are.
+    """
+    read = docstring_parser.parse_from_object
+
+    def joined(described: Any) -> docstring_parser.Docstring:
+        found = read(described)
+        for each in found.params:
+            each.description = " ".join((each.description or "").split()) or None
+        return found
+
+    docstring_parser.parse_from_object = joined  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        docstring_parser.parse_from_object = read
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Paragraphs that fit a terminal; lines that are indented are to be copied, and stay as they are."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(each if each.startswith(" ") else textwrap.fill(each, width) for each in paragraphs)
 
 
 @dataclass(frozen=True)
@@ -55,6 +109,7 @@ class EarlyOptions:
     preset: str | None = None
     env: str = EnvironmentConfig.env
     agent: str = ""
+    objective: str = ""
     baseline: str | None = None
     loss: str | None = None
     config: Path | None = None
@@ -63,7 +118,7 @@ class EarlyOptions:
 
     def agent_for(self, env: str) -> str:
         """The agent that is named, or else the one for the actions of an environment."""
-        return self.agent or suitable_agent(env)
+        return self.agent or (OBJECTIVE if self.objective else suitable_agent(env))
 
     def preset_among(self, allowed: tuple[str, ...], default: str, env: str = "") -> Any:
         """The preset for an environment, or else the first that was given, and vectors or pixels.
@@ -92,6 +147,8 @@ def early_options(arguments: Sequence[str]) -> EarlyOptions:
         )
     except SystemExit:
         return EarlyOptions()
+    if chosen.objective and "--env" not in arguments:
+        return replace(chosen, env=chosen.objective.rpartition(":")[2])  # It has no other name.
     return chosen
 
 
@@ -130,25 +187,100 @@ def refuse_settings(chosen: object, allowed: object, what: str, *others: str) ->
         raise BadInput(f"--resume goes on with the settings of the {what}: leave out all others but {words}")
 
 
-StallMinutes = Annotated[
-    float,
-    tyro.conf.arg(
-        help="End a training of which nothing was heard for so many minutes, since its environment must hang, and try "
-        "it again; 0 for no limit. Give more than an evaluation or the start of an environment takes."
-    ),
-]
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where trainings run."""
+
+    engine: Literal["local", "ray"] = "local"
+    """What runs the trainings: processes of this machine, or a Ray cluster that runs already (docs/cluster.md)."""
+
+    address: str = "auto"
+    """With --engine ray: the cluster, as host:port; by default the one that this machine is part of."""
+
+    workers: int | None = None
+    """Trainings at once, with one thread each; by default one for each core of this machine, or as many as the cluster
+    has room for, also when it grows or shrinks. It changes no result."""
+
+    cpus: float = 1.0
+    """With --engine ray: processors that a training takes."""
+
+    gpus: float = 0.0
+    """With --engine ray: graphics cards that a training takes; with 0.25, four share one."""
+
+    checkpoints: str = ""
+    """With --engine ray: a folder that all nodes reach, as a path or a URL such as s3://bucket/folder. A training whose
+    node was lost goes on from its checkpoint there; without it, from the start."""
+
+    stall_minutes: Annotated[
+        float,
+        tyro.conf.arg(
+            help="End a training of which nothing was heard for so many minutes, since its environment must hang, and "
+            "try it again; 0 for no limit. Give more than an evaluation or the start of an environment takes."
+        ),
+    ] = 0.0
+
+    def require_suitable(self) -> None:
+        """Refuse what cannot be meant, and a cluster that does not answer, before anything is written.
+
+        Raises:
+            BadInput: If a number is out of range, an option is for the other engine, or there is no cluster.
+        """
+        if self.workers is not None and self.workers < 1:
+            raise BadInput(f"workers is {self.workers}, but must be at least 1")
+        if not self.stall_minutes >= 0:
+            raise BadInput(f"stall_minutes is {self.stall_minutes}, but must not be negative")
+        if self.engine == "local":
+            local = EngineOptions(workers=self.workers, stall_minutes=self.stall_minutes)
+            others = [each.name for each in fields(self) if getattr(self, each.name) != getattr(local, each.name)]
+            if others:
+                raise BadInput(f"--{others[0]} is for a cluster: give --engine ray, too")
+        else:
+            require_cluster(self.address)
+
+    @property
+    def local_workers(self) -> int:
+        """How many processes of this machine train."""
+        return self.workers or available_cores()
+
+    @property
+    def stall_seconds(self) -> float:
+        """The limit in seconds."""
+        return 60 * self.stall_minutes or float("inf")
+
+    @contextmanager
+    def opened(self, files: StudyFolder) -> Iterator[Engine | None]:
+        """The cluster, connected for what is in a folder; None for processes of this machine, which it starts itself.
+
+        Raises:
+            BadInput: If there is no such cluster.
+        """
+        if self.engine == "local":
+            yield None
+            return
+        # The same for whoever goes on with the folder, and no other's.
+        identity = f"{socket.gethostname()} {files.path.resolve()}"
+        with RayEngine(
+            hashlib.sha256(identity.encode()).hexdigest()[:16],
+            address=self.address,
+            workers=self.workers,
+            cpus=self.cpus,
+            gpus=self.gpus,
+            checkpoints=self.checkpoints,
+            log=files.log,
+            stall_seconds=self.stall_seconds,
+        ) as engine:
+            yield engine
 
 
-def stall_seconds(minutes: float) -> float:
-    """The limit that is meant by an option of this kind.
+ENGINE_OPTIONS = ("--workers", "--stall-minutes", "--engine", "--address", "--cpus", "--gpus", "--checkpoints")
+"""The options above, which may be given beside --resume."""
 
-    Raises:
-        BadInput: If it is negative.
-    """
-    if not minutes >= 0:
-        raise BadInput(f"stall_minutes is {minutes}, but must not be negative")
-    return 60 * minutes or float("inf")
 
+OutFolder = Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
+"""Where a command writes what it makes: a folder."""
+
+OutFile = Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
+"""Where a command writes what it makes: a file."""
 
 Several = tyro.conf.UseAppendAction[tuple[tuple[str, ...], ...]]
 """An option that may be repeated, and take several values each time."""
@@ -197,12 +329,11 @@ class GridArguments:
     """Where settings come from that no option sets; what it says may depend on the environment. `fast` is `fast-image`
     with --pixels, `fast-atari` for Atari games, and `fast-discrete` for other discrete actions."""
 
-    workers: int = field(default_factory=available_cores)
-    """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+    machines: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
 
-    stall_minutes: StallMinutes = 0.0
+    keep: Annotated[KeepOptions, tyro.conf.arg(name="")] = field(default_factory=KeepOptions)
 
-    out: Path | None = None
+    out: OutFolder = None
     """The folder for the benchmark; a new one below runs/ if not given. One that exists grows by what is missing."""
 
     resume: Path | None = None
@@ -270,7 +401,8 @@ def parse_grid(arguments: Sequence[str], prog: str, kind: type[G]) -> tuple[G, t
 
     chosen, configs = parse_for_environments(arguments, prog, lambda settings: kind(settings=settings), base, early.env)
     _require_one_agent(configs)
-    require(chosen, ("workers", "seeds"), lambda value: value >= 1, "be at least 1")
+    chosen.machines.require_suitable()
+    require(chosen, ("seeds",), lambda value: value >= 1, "be at least 1")
     require(chosen, ("first_seed",), lambda value: value >= 0, "not be negative")
     return chosen, configs
 

@@ -1,6 +1,7 @@
 """Runs trainings: jobs go out to workers, events come back. Knows jobs, never tensors nor a storage.
 
-`Engine` is the interface, `LocalEngine` the processes of this machine, `run_jobs` keeps an engine busy.
+`Engine` is the interface, `LocalEngine` the processes of this machine, `RayEngine` a cluster, and `run_jobs` keeps an
+engine busy.
 """
 
 from a2ls.engine._engine import (
@@ -16,8 +17,10 @@ from a2ls.engine._engine import (
     Progressed,
     Started,
     run_jobs,
+    same_reason,
 )
 from a2ls.engine._local_engine import LocalEngine
+from a2ls.engine._ray_engine import RayEngine, require_cluster
 
 __all__ = [
     "TRIES",
@@ -31,6 +34,9 @@ __all__ = [
     "JobSource",
     "LocalEngine",
     "Progressed",
+    "RayEngine",
     "Started",
+    "require_cluster",
     "run_jobs",
+    "same_reason",
 ]

@@ -6,13 +6,13 @@ import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 from a2ls._errors import Failure
 from a2ls.training import CurvePoint, TrainJob
 
-Fault = Literal["training", "worker", "machine"]
+Fault = Literal["training", "worker", "killed", "machine"]
 
 
 class JobKey(NamedTuple):
@@ -35,6 +35,8 @@ class Job:
     training: TrainJob
     label: str
     """What to call it on a screen: the loss, or the name of a baseline."""
+    wants_policy: bool = False
+    """Whether `Finished` is to bring the trained agent."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Progressed(_OfJob):
     """A worker is at this environment step of a job."""
 
     step: int
+    returns: tuple[tuple[int, float], ...] = ()
+    """Of the training's episodes that have ended since the last report: after which step, and the return."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Finished(_OfJob):
 
     seconds: float
     """Time spent training; that of earlier processes included, as far as a checkpoint remembers them."""
+    policy: bytes | None = None
+    """The file of the trained agent, if the job wants it and was not told to stop before its end."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,8 @@ class Failed(_OfJob):
 
     reason: str
     fault: Fault = "training"
-    """What failed: the `training` itself; its `worker`, which died or had to be ended; or the `machine`, which is no
-    fault of the job: no other would fare better."""
+    """What failed: the `training` itself; its `worker`, which crashed, hung or had too little memory; its worker which
+    was `killed` from outside; or the `machine`, which is no fault of the job: no other would fare better."""
 
 
 Event = Started | Progressed | Evaluated | Finished | Failed
@@ -97,18 +103,22 @@ class Engine(Protocol):
 
     The search hands a job to `submit` whenever `free` is not zero, and then reads `events`. It never waits in any other
     place, so an engine decides alone where and how a job runs: on this machine's cores, on a cluster, or simulated.
+    `a2ls.testing.EngineConformance` has tests for any engine.
     """
 
     @property
     def workers(self) -> int:
-        """How many jobs it runs at once."""
+        """How many jobs it runs at once; may change, and may be none for a while."""
 
     @property
     def free(self) -> int:
         """How many workers have nothing to do."""
 
     def submit(self, job: Job) -> None:
-        """Run a job on a free worker. The first event about it is `Started`, the last `Finished` or `Failed`."""
+        """Run a job on a free worker. The first event about it is `Started`, the last `Finished` or `Failed`.
+
+        Another `Started` in between says that it was begun anew: its curve comes from the start.
+        """
 
     def events(self, timeout: float) -> list[Event]:
         """What happened since the last call; waits at most `timeout` seconds for the first event."""
@@ -123,9 +133,9 @@ class Engine(Protocol):
         """End all workers at once; what they were doing is dropped."""
 
 
-TRIES: dict[Fault, int] = {"training": 2, "worker": 3}
-"""How often a job may fail before it has failed for good: a training that diverges or raises is tried once more. A
-worker may have been killed for any reason, but one that needs more memory than there is dies each time."""
+TRIES: dict[Fault, int] = {"training": 2, "worker": 2, "killed": 10}
+"""How often a job may fail before it has failed for good: one that raises, crashes, hangs or needs more memory than
+there is has one more try. A kill from outside is no fault of the job, but one that comes ten times may be."""
 IN_A_ROW = 5
 """Jobs in a row that failed for good, for the same reason, after which no other is tried."""
 _EVENT_SECONDS = 0.5
@@ -159,6 +169,7 @@ def run_jobs(
     *,
     on_event: Callable[[Event], None] = lambda _: None,
     on_wait: Callable[[], None] = lambda: None,
+    keep_policy: Callable[[Job, bytes], None] | None = None,
     max_seconds: float = float("inf"),
 ) -> None:
     """Run the jobs of all sources until none is left, those of earlier sources first.
@@ -168,6 +179,8 @@ def run_jobs(
         engine: What runs them; it is not closed.
         on_event: Called with every event, after its source has stored it.
         on_wait: Called at least twice a second.
+        keep_policy: Called with the trained agent of a job, as a file, before its source stores the result; None to
+            have no agents sent back by workers.
         max_seconds: After this time no job is started, and those that run are dropped.
 
     Raises:
@@ -182,9 +195,9 @@ def run_jobs(
     running = 0
     while time.monotonic() < deadline:
         while engine.free and (job := again.pop() if again else _next_job(sources)) is not None:
-            engine.submit(job)
+            engine.submit(job if keep_policy is None else replace(job, wants_policy=True))
             running += 1
-        if not running:
+        if not running and engine.free:
             return
         for event in engine.events(min(_EVENT_SECONDS, max(0.0, deadline - time.monotonic()))):
             source = by_study[event.job.key.study]
@@ -196,6 +209,8 @@ def run_jobs(
                 case Finished():
                     running -= 1
                     last_reasons.clear()
+                    if keep_policy is not None and event.policy is not None:
+                        keep_policy(event.job, event.policy)
                     source.finished(event.job, event.seconds)
                     engine.forget_checkpoint(event.job.key)
                 case Failed():
@@ -217,8 +232,13 @@ def run_jobs(
 
 def _require_some_success(reasons: Sequence[str]) -> None:
     """Trainings that all fail for one reason, whatever their losses, are the fault of something else."""
-    if len(reasons) == IN_A_ROW and len({re.sub(r"[\d.,e+-]*\d", "0", reason) for reason in reasons}) == 1:
+    if len(reasons) == IN_A_ROW and len({*map(same_reason, reasons)}) == 1:
         raise Failure(f"{IN_A_ROW} trainings in a row failed for one reason: {reasons[-1]}")
+
+
+def same_reason(reason: str) -> str:
+    """A reason for a failure without its numbers, by which it is known again."""
+    return re.sub(r"[\d.,e+-]*\d", "0", reason)
 
 
 def _next_job(sources: Sequence[JobSource]) -> Job | None:

@@ -20,7 +20,8 @@ from typing import IO, Any
 
 from a2ls._errors import BadInput
 from a2ls._formatting import duration
-from a2ls.engine._engine import Evaluated, Event, Failed, Finished, Job, JobKey, Report, Started
+from a2ls.engine._engine import Evaluated, Event, Failed, Fault, Finished, Job, JobKey, Report, Started
+from a2ls.engine._parcel import pack
 from a2ls.training import Checkpoint
 
 # Beside the worker a small process waits for the end of its standard input, which this process holds open and says
@@ -46,6 +47,9 @@ _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPEN
 _SECONDS_TO_END = 5.0
 # A process that imports PyTorch on a busy machine says nothing for a while.
 _SECONDS_TO_START = 120.0
+_SYSTEM_COUNTS = Path("/proc/vmstat")
+# What others send to end a process; all other signals come from its own errors.
+_FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 
 
 class LocalEngine:
@@ -166,14 +170,18 @@ class _Worker:
         """When the last report of the job came."""
         self._started = False
         self._checkpoint: Path | None = None
+        self._memory_kills = 0
+        """How many processes the system had killed for want of memory when the job began."""
 
     def begin(self, job: Job, checkpoint: Path | None, checkpoint_seconds: float) -> None:
+        parcel = pack(job.training, wants_policy=job.wants_policy)
         if self.process is not None and (self.process.ended or self.process.has_hung_up):
             self.end()
         if self.process is None:
             self.process = _Process(self._log)
         self.job, self._checkpoint, self._heard = job, checkpoint, time.monotonic()
-        self.process.send((job.training, checkpoint, checkpoint_seconds))
+        self._memory_kills = _memory_kills()
+        self.process.send((parcel, checkpoint, checkpoint_seconds))
 
     def answer(self, *, go_on: bool) -> None:
         self.waits_for_answer, self._heard = False, time.monotonic()
@@ -218,7 +226,10 @@ class _Worker:
         self.end()
         if job is None:
             return []
-        failed = Failed(job, self.number, reason or process.how_it_ended, "worker")
+        why: tuple[str, Fault] = (
+            (reason, "worker") if reason else process.how_it_ended(out_of_memory=_memory_kills() > self._memory_kills)
+        )
+        failed = Failed(job, self.number, *why)
         return [failed] if started else [Started(job, self.number), failed]
 
     def kill(self) -> None:
@@ -292,14 +303,29 @@ class _Process:
         if self._popen.stdin is not None:
             self._popen.stdin.close()
 
-    @property
-    def how_it_ended(self) -> str:
-        """The reason for the failure of its job."""
+    def how_it_ended(self, *, out_of_memory: bool) -> tuple[str, Fault]:
+        """The reason for the failure of its job, and whose fault it is.
+
+        Args:
+            out_of_memory: Whether the system has killed a process for want of memory meanwhile.
+        """
         code = self._popen.wait()
         if code >= 0:
-            return f"the worker process ended with exit code {code}"
-        names = {int(known): known.name for known in signal.Signals}
-        return f"the worker process was killed by signal {-code} ({names.get(-code, 'unknown')})"
+            return f"the worker process ended with exit code {code}", "worker"
+        name = {int(known): known.name for known in signal.Signals}.get(-code, "unknown")
+        reason = f"the worker process was killed by signal {-code} ({name})"
+        if name == "SIGKILL" and out_of_memory:
+            return f"{reason}, as the machine was out of memory", "worker"
+        return reason, "killed" if name in _FROM_OUTSIDE else "worker"
+
+
+def _memory_kills() -> int:
+    """How many processes the system has killed for want of memory since it was started, as far as it says."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in _SYSTEM_COUNTS.read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
 def _start(handle: int, kind: str, log: Path | None) -> subprocess.Popen[bytes]:

@@ -18,7 +18,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Literal, NoReturn
 
+from a2ls.agents import ObjectiveConfig
 from a2ls.engine._engine import Evaluated, Event, Failed, Finished, Progressed, Report, Started
+from a2ls.engine._parcel import unpack
 from a2ls.space import Loss
 from a2ls.training import (
     Checkpoint,
@@ -30,6 +32,8 @@ from a2ls.training import (
     Training,
     TrainJob,
     prepare_process,
+    release_memory,
+    run_objective,
 )
 
 PROGRESS_SECONDS = 0.5
@@ -42,13 +46,14 @@ def work(connection: Connection) -> NoReturn:
     reads them replies to every `Evaluated` with whether to go on.
 
     Args:
-        connection: For each training a `TrainJob`, the file of its checkpoint (None to save nothing) and the seconds
-            between two of them come in, and later the replies; `Report`s go out.
+        connection: For each training what `pack` made of it, the file of its checkpoint (None to save nothing) and the
+            seconds between two of them come in, and later the replies; `Report`s go out.
     """
     prepare_process(threads=1)
     line = _Line(connection)
     while True:
         _do(line.receive(), line)
+        release_memory()
 
 
 class _Line:
@@ -93,24 +98,27 @@ class NeverUsed(Exception):
 def _do(pickled: bytes, line: _Line) -> None:
     line.send(Started)
     try:
-        job, path, checkpoint_seconds = pickle.loads(pickled)
-        seconds = _train_or_clean_up(job, path, checkpoint_seconds, line)
+        parcel, path, checkpoint_seconds = pickle.loads(pickled)
+        job, wants_policy = unpack(parcel)
+        result = _train_or_clean_up(job, path, checkpoint_seconds, line, wants_policy=wants_policy)
     except (Diverged, NeverUsed) as error:
         line.send(Failed, str(error))
     except NotSaved as error:
         line.send(Failed, str(error), "machine")
-    except Exception as error:  # An environment may raise anything, and the next job may do better.
+    except BaseException as error:  # An environment may raise anything, and the next job may do better.
         with contextlib.suppress(OSError):  # The disk may be full.
             traceback.print_exc()
         line.send(Failed, " ".join(f"{type(error).__name__}: {error}".split()))
     else:
-        line.send(Finished, seconds)
+        line.send(Finished, *result)
 
 
-def _train_or_clean_up(job: TrainJob, path: Path | None, checkpoint_seconds: float, line: _Line) -> float:
+def _train_or_clean_up(
+    job: TrainJob, path: Path | None, checkpoint_seconds: float, line: _Line, *, wants_policy: bool
+) -> tuple[float, bytes | None]:
     checkpoint = None if path is None else Checkpoint(path)
     try:
-        return _train(job, checkpoint, checkpoint_seconds, line)
+        return _train(job, checkpoint, checkpoint_seconds, line, wants_policy=wants_policy)
     except NotSaved:
         raise  # The checkpoint before it is as good as ever.
     except DamagedCheckpoint as error:
@@ -118,38 +126,67 @@ def _train_or_clean_up(job: TrainJob, path: Path | None, checkpoint_seconds: flo
             print(f"{error}: it is begun anew", flush=True)
         if checkpoint is not None:
             checkpoint.remove()
-        return _train(job, checkpoint, checkpoint_seconds, line)
-    except Exception:
+        return _train(job, checkpoint, checkpoint_seconds, line, wants_policy=wants_policy)
+    except BaseException:
         if checkpoint is not None:
             checkpoint.remove()  # So that another try begins anew.
         raise
 
 
-def _train(job: TrainJob, checkpoint: Checkpoint | None, checkpoint_seconds: float, line: _Line) -> float:
-    """Train to the end or to the point where the reply is to stop; returns the seconds it took."""
+def _train(
+    job: TrainJob, checkpoint: Checkpoint | None, checkpoint_seconds: float, line: _Line, *, wants_policy: bool
+) -> tuple[float, bytes | None]:
+    """Train to the end or to the point where the reply is to stop.
+
+    Returns:
+        The seconds it took, and the trained agent if it is wanted and came to the end.
+    """
+    if isinstance(job.config.agent, ObjectiveConfig):
+        return _train_by_objective(job, line), None
     training = Training(job.config, job.loss, job.seed)
     reported = float("-inf")
-
-    def evaluated(point: CurvePoint) -> Literal["stop"] | None:
-        line.send(Evaluated, point)
-        go_on = pickle.loads(line.receive())
-        return None if go_on else "stop"
+    returns: list[tuple[int, float]] = []
 
     def alive() -> None:
         nonlocal reported
         if time.monotonic() - reported > PROGRESS_SECONDS:
-            line.send(Progressed, training.step)
+            progressed()
             reported = time.monotonic()
+
+    def progressed() -> None:
+        line.send(Progressed, training.step, tuple(returns))
+        returns.clear()
 
     try:
         if checkpoint is not None:
             checkpoint.remove_unfinished()
         run = CheckpointedRun(training, checkpoint, checkpoint_seconds)
         # What the checkpoint holds of the curve is reported again, so that all of it is seen wherever a run goes on.
-        if not any(evaluated(point) == "stop" for point in training.curve.points):
-            run.to_the_end(on_step=lambda _: alive(), on_evaluation=evaluated, on_evaluation_step=alive)
+        if not any(_evaluated(point, line) == "stop" for point in training.curve.points):
+            run.to_the_end(
+                on_step=lambda _: alive(),
+                on_evaluation=lambda point: _evaluated(point, line),
+                on_episode_end=lambda each: returns.append((training.step, each)),
+                on_evaluation_step=alive,
+            )
+        if returns:
+            progressed()
         if job.loss is not None and training.never_used_its_loss:
             raise NeverUsed(job.loss)
-        return run.seconds
+        return run.seconds, training.trained_policy().to_bytes() if wants_policy and training.finished else None
     finally:
         training.close()
+
+
+def _train_by_objective(job: TrainJob, line: _Line) -> float:
+    """Let the user's function train; returns the seconds it took. It begins anew after a kill."""
+    start = time.monotonic()
+    run_objective(job, lambda point: _evaluated(point, line))
+    return time.monotonic() - start
+
+
+def _evaluated(point: CurvePoint, line: _Line) -> Literal["stop"] | None:
+    """Report a point, and wait for the reply."""
+    line.send(Evaluated, point)
+    go_on = pickle.loads(line.receive())
+    return None if go_on else "stop"

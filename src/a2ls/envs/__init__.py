@@ -20,10 +20,11 @@ from a2ls.envs._config import (
     paper_task,
     resolve_id,
 )
-from a2ls.envs._make import Action, AgentEnv, Observation, has_discrete_actions, make_env
+from a2ls.envs._make import Action, AgentEnv, Observation, has_discrete_actions, has_image_observations, make_env
 from a2ls.envs._pixels import COLOURS
+from a2ls.envs._registration import register, registration
 from a2ls.envs._rendering import prepare_rendering
-from a2ls.envs._spaces import ActionScaler, Flattener, visible_dimensions
+from a2ls.envs._spaces import ActionScaler, Flattener, make_action_map, visible_dimensions
 
 __all__ = [
     "ATARI_GAMES",
@@ -39,10 +40,14 @@ __all__ = [
     "atari_game",
     "dm_control_body",
     "has_discrete_actions",
+    "has_image_observations",
     "is_atari",
+    "make_action_map",
     "make_env",
     "paper_task",
     "prepare_rendering",
+    "register",
+    "registration",
     "resolve_id",
     "visible_dimensions",
 ]

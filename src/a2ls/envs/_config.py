@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import gymnasium
@@ -33,15 +34,19 @@ class EnvironmentConfig:
     is imported."""
 
     action_repeat: int = 4
-    """How many environment steps one action is held for; the rewards are summed. A step of an Atari game is a frame
-    of its screen."""
+    """How many environment steps one action is held for, which are one agent step; the rewards are summed. A step of an
+    Atari game is a frame of its screen. Presets have 1 outside of dm_control and Atari."""
 
     pixels: bool = False
-    """Whether the agent sees images of the environment instead of its state. Atari games can be seen in no other way:
-    their images are grey."""
+    """Whether the agent sees images that the environment draws, instead of its observations. Atari games can be seen in
+    no other way: their images are grey."""
+
+    image_observations: bool = False
+    """Whether the environment's own observations are images, which the agent sees unless `pixels` asks for drawn ones.
+    Presets find it out."""
 
     frame_size: int = 100
-    """Height and width of an image, in pixels."""
+    """Height and width of an image, in pixels; those of another size are scaled."""
 
     frames: int = 3
     """How many of the last images are one observation."""
@@ -65,8 +70,13 @@ class EnvironmentConfig:
         require(self, ("action_repeat", "frame_size", "frames"), lambda value: value >= 1, "be at least 1")
         require(self, ("hidden_share",), lambda value: 0 <= value < 1, "be at least 0 and below 1")
         require(self, ("hidden_seed", "camera"), lambda value: value >= 0, "not be negative")
-        if self.pixels and self.hidden_share:
+        if self.sees_images and self.hidden_share:
             raise BadInput(f"hidden_share is {self.hidden_share}, but only dimensions of vectors can be hidden")
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether observations are images, drawn ones or the environment's own."""
+        return self.pixels or self.image_observations
 
 
 DM_CONTROL_NAMESPACE = "dm_control/"
@@ -155,13 +165,16 @@ def find_spec(gymnasium_id: str) -> EnvSpec:
     try:
         return gymnasium.spec(environment)
     except gymnasium.error.Error as error:
-        message = f"There is no environment {environment!r}. {_suggestion(environment)}"
+        message = f"There is no environment {environment!r}. {_suggestion(environment, module)}"
         raise UnsuitableEnvironment(message) from error
 
 
 def _register_dm_control() -> None:
     prepare_rendering()
-    gymnasium.register_envs(importlib.import_module("shimmy"))
+    # Shimmy keeps the errors of what it could not import, and they keep all that was being called then, such as the
+    # first training of a process with its replay buffer. In a thread of its own nothing else is being called.
+    with ThreadPoolExecutor(1) as aside:
+        gymnasium.register_envs(aside.submit(importlib.import_module, "shimmy").result())
 
 
 def _register_atari(gymnasium_id: str) -> None:
@@ -177,7 +190,12 @@ def _register_atari(gymnasium_id: str) -> None:
     gymnasium.register_envs(ale)
 
 
-def _suggestion(name: str) -> str:
+def _suggestion(name: str, module: str) -> str:
+    """What may be meant by a name that is not registered; `module` is empty if none was named with it."""
+    own = [each for each, spec in gymnasium.registry.items() if module and _module_of(spec).startswith(module)]
+    if own:
+        return f"The module {module!r} has {', '.join(map(repr, own))}."
+
     # Compared without case and version, so that `pendulum` and `Pendulum-v9` both find `Pendulum-v1`.
     def plain(text: str) -> str:
         return text.lower().replace("_", "-").rpartition("-v")[0] or text.lower().replace("_", "-")
@@ -188,9 +206,17 @@ def _suggestion(name: str) -> str:
         known[plain(candidate)] = candidate
     suggestions = [known[match] for match in nearest(plain(name), known)]
     if suggestions:
-        return f"Did you mean {' or '.join(map(repr, suggestions))}?"
+        meant = f"Did you mean {' or '.join(map(repr, suggestions))}?"
+        return meant if module else f"{meant} One of yours is named with the module that registers it: 'module:id'."
     return (
         f"Known are the paper's tasks ({', '.join(PAPER_TASKS)}), Atari games ({', '.join(ATARI_GAMES)}; others as "
         f"'{ATARI_NAMESPACE}Tennis-v5'), the {len(gymnasium.registry)} ids that gymnasium.pprint_registry() lists, and "
         "'module:id' for an environment registered by a module."
     )
+
+
+def _module_of(spec: EnvSpec) -> str:
+    """The module with the class or the function that makes an environment."""
+    if isinstance(spec.entry_point, str):
+        return spec.entry_point.partition(":")[0]
+    return str(getattr(spec.entry_point, "__module__", ""))

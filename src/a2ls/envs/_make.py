@@ -25,7 +25,15 @@ from a2ls.envs._config import (
     find_spec,
     resolve_id,
 )
-from a2ls.envs._pixels import COLOURS, PixelObserver, drawn_frames, grey_frame, require_frame
+from a2ls.envs._pixels import (
+    COLOURS,
+    PixelObserver,
+    drawn_frames,
+    grey_frame,
+    is_image,
+    observed_frames,
+    require_frame,
+)
 from a2ls.envs._rendering import FRAME_HEIGHT, FRAME_WIDTH, RENDERING_HELP, prepare_rendering
 from a2ls.envs._repeating import Repeating, repeating
 from a2ls.envs._spaces import NotFinite, RawObservation, VectorObserver, make_action_map
@@ -78,11 +86,12 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
     def __init__(self, env: gymnasium.Env[Any, Any], observer: Observer, steps: Repeating) -> None:
         super().__init__(env)
         self._repeating = steps
-        self._to_environment = make_action_map(env.action_space)
+        action_map = make_action_map(env.action_space)
+        self._to_environment: Callable[[Any], Any] = action_map
         self.observer = observer
         self.observation_space = observer.space
         self.observation_shape = observer.space.shape
-        self.action_space = self._to_environment.space
+        self.action_space = action_map.space
         self._episode_steps = 0
         self._needs_reset = True
 
@@ -96,6 +105,11 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         if isinstance(self.env, EpisodicLife):
             self.env.between_lives = False
 
+    def take_own_actions(self) -> None:
+        """Let `step` take the environment's own actions from now on, as `predict` of a trained agent returns them."""
+        self.action_space = self.env.action_space
+        self._to_environment = lambda action: action
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
@@ -103,8 +117,9 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
         self._episode_steps = 0
         try:
             observation, info = self.env.reset(seed=seed, options=options)
-        except SystemExit as error:
-            raise _ends_the_program(self._name, error) from error
+        except BaseException as error:
+            _refuse_to_end(self._name, error)
+            raise
         self._needs_reset = False
         try:
             return self.observer.start(observation), info
@@ -123,8 +138,9 @@ class AgentEnv(gymnasium.Wrapper[Observation, Any, Any, Any]):
             raise gymnasium.error.ResetNeeded("Call reset() before the first step and after the end of an episode.")
         try:
             held = self._repeating.hold(self._to_environment(action))
-        except SystemExit as error:
-            raise _ends_the_program(self._name, error) from error
+        except BaseException as error:
+            _refuse_to_end(self._name, error)
+            raise
         self._episode_steps += held.steps
         self._needs_reset = held.terminated or held.truncated
         if not math.isfinite(held.reward):
@@ -167,9 +183,9 @@ def make_env(config: EnvironmentConfig, render: bool = False, *, training: bool 
             on with the same game; otherwise an episode is a whole game with its score.
 
     Returns:
-        An environment with float32 observations of shape (dimensions,), or with pixels uint8 ones of shape (3 *
-        frames, size, size), for Atari games (frames, size, size). Actions are float32 in [-1, 1] of shape (actions,),
-        or whole numbers if the environment's are discrete.
+        An environment with float32 observations of shape (dimensions,), or with images uint8 ones of shape (channels *
+        frames, size, size): three channels if they are drawn, one for Atari games. Actions are float32 in [-1, 1] of
+        shape (actions,), or whole numbers if the environment's are discrete.
 
     Raises:
         UnsuitableEnvironment: If there is no such environment, the agent cannot learn from it, or it cannot
@@ -188,8 +204,9 @@ def _contained(name: str) -> Iterator[None]:
     with chdir(Path.cwd()):
         try:
             yield
-        except SystemExit as error:
-            raise _ends_the_program(repr(name), error) from error
+        except BaseException as error:
+            _refuse_to_end(repr(name), error)
+            raise
 
 
 def _made(config: EnvironmentConfig, *, render: bool, training: bool) -> AgentEnv:
@@ -241,24 +258,41 @@ def has_discrete_actions(env: str) -> bool:
     if is_atari(env) or dm_control_body(env) is not None:
         return is_atari(env)
     try:
-        return _makes_discrete_actions(env)
+        return isinstance(_spaces(env)[0], spaces.Discrete)
     except Exception:  # Of any kind, if a user's module raises it. `make_env` tells what is wrong.
         return False
 
 
+def has_image_observations(env: str) -> bool:
+    """Whether the environment of this name observes images, and draws none for it; False if there is none.
+
+    Games and tasks of dm_control are known by their names. Any other environment is made once to see.
+    """
+    if is_atari(env) or dm_control_body(env) is not None:
+        return False
+    try:
+        return is_image(_spaces(env)[1])
+    except Exception:  # As above.
+        return False
+
+
 @functools.cache
-def _makes_discrete_actions(name: str) -> bool:
+def _spaces(name: str) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
+    """Actions and observations of an environment."""
     prepare_rendering()
     with _contained(name):
         env = gymnasium.make(find_spec(resolve_id(name)), disable_env_checker=True)
         env.close()
-    return isinstance(env.action_space, spaces.Discrete)
+    return env.action_space, env.observation_space
 
 
 def _observer(env: gymnasium.Env[Any, Any], config: EnvironmentConfig) -> Observer:
     if config.pixels:
         size = config.frame_size
         return PixelObserver(drawn_frames(_drawing(env), size), COLOURS, size, config.frames)
+    if config.image_observations:
+        frame, channels = observed_frames(env.observation_space, config.frame_size)
+        return PixelObserver(frame, channels, config.frame_size, config.frames)
     return VectorObserver(env.observation_space, config.hidden_share, config.hidden_seed)
 
 
@@ -315,10 +349,18 @@ def _check_frame(env: gymnasium.Env[Any, Any], gymnasium_id: str) -> None:
         raise _cannot_render(gymnasium_id, str(error)) from error
 
 
-def _ends_the_program(name: str, error: SystemExit) -> UnsuitableEnvironment:
-    return UnsuitableEnvironment(
-        f"The environment {name} wants to end the program, by sys.exit({error.code!r}): it must raise an error instead."
-    )
+def _refuse_to_end(name: str, error: BaseException) -> None:
+    """Turn what ends a program into an error of the environment; Ctrl-C is its user's.
+
+    Raises:
+        UnsuitableEnvironment: If it is neither an `Exception` nor a `KeyboardInterrupt`.
+    """
+    if isinstance(error, Exception | KeyboardInterrupt):
+        return
+    what = f"sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    raise UnsuitableEnvironment(
+        f"The environment {name} wants to end the program, by {what}: it must raise an error instead."
+    ) from error
 
 
 def _cannot_make(gymnasium_id: str, reason: Exception) -> UnsuitableEnvironment:

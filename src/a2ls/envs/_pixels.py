@@ -1,4 +1,4 @@
-"""Observing an environment by looking at it."""
+"""Observing an environment by looking at it, or by the images that it observes itself."""
 
 from collections import deque
 from collections.abc import Callable
@@ -62,6 +62,47 @@ def drawn_frames(draw: Callable[[], Any], frame_size: int) -> Callable[[object],
     return frame
 
 
+def is_image(space: spaces.Space[Any]) -> bool:
+    """Whether all that is observed is one image: uint8 of shape (height, width), with channels last or first."""
+    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
+
+
+def observed_frames(space: spaces.Space[Any], frame_size: int) -> tuple[Callable[[Any], Frame], int]:
+    """Frames (channels, size, size) that are the environment's own observations, and how many channels they have.
+
+    Args:
+        space: The observations. The channels of an image are its last axis, or the first if that is shorter.
+        frame_size: Height and width of a frame; images of another size are scaled.
+
+    Raises:
+        UnsuitableEnvironment: If observations are no images.
+    """
+    if not is_image(space):
+        raise UnsuitableEnvironment(
+            f"image_observations is True, but the observation space is {space}: an image is a Box of uint8 with two "
+            "or three axes."
+        )
+    shape = space.shape or ()
+    channels_first = len(shape) == 3 and shape[0] < shape[2]
+
+    def frame(observation: Any) -> Frame:
+        image = np.asarray(observation)
+        if image.shape != shape or image.dtype != np.uint8:
+            raise UnsuitableEnvironment(
+                f"The environment gave {image.dtype} of shape {image.shape}, an observation outside its observation "
+                f"space {space}."
+            )
+        if image.ndim == 2:
+            image = image[:, :, None]
+        if channels_first:
+            image = image.transpose(1, 2, 0)
+        if image.shape[:2] != (frame_size, frame_size):
+            image = scaled(image, frame_size)
+        return np.ascontiguousarray(image.transpose(2, 0, 1))
+
+    return frame, 1 if len(shape) == 2 else shape[0 if channels_first else 2]
+
+
 def grey_frame(screen: Frame) -> Frame:
     """The frame (1, size, size) of an observation that is a grey screen (size, size) itself."""
     return screen[None]
@@ -80,7 +121,7 @@ def require_frame(drawn: object) -> None:
 
 
 def scaled(frame: Frame, size: int) -> Frame:
-    """The frame (height, width, 3) as (size, size, 3): every pixel is the mean of the area that it stands for."""
+    """The frame (height, width, C) as (size, size, C): every pixel is the mean of the area that it stands for."""
     height, width, _ = frame.shape
     rows, columns = _area_weights(height, size), _area_weights(width, size)
     mean = np.einsum("ih,hwc,jw->ijc", rows, frame.astype(np.float32), columns, optimize=True)

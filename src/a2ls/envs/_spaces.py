@@ -60,7 +60,7 @@ class ActionScaler:
     def __init__(self, space: spaces.Space[Any]) -> None:
         if not isinstance(space, spaces.Box) or not np.issubdtype(space.dtype, np.floating):
             raise UnsuitableEnvironment(
-                f"The action space is {space}; agents need a Box of real numbers, or a Discrete one."
+                f"The action space is {space}; the agent sac needs a Box of real numbers, and rainbow a Discrete one."
             )
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise UnsuitableEnvironment(
@@ -239,8 +239,9 @@ def _refuse_images(space: spaces.Space[Any]) -> None:
         is_grey_image = len(leaf.shape or ()) == 2 and leaf.dtype == np.uint8
         if len(leaf.shape or ()) >= 3 or is_grey_image:
             raise UnsuitableEnvironment(
-                f"The observation holds an image of shape {leaf.shape}, and this agent reads vectors; with pixels "
-                "(--pixels) it would learn from what the environment draws."
+                f"The observation holds an image of shape {leaf.shape}, and this agent reads vectors. One that is "
+                "nothing but an image, of uint8, is for the presets for images (fast-image); with pixels (--pixels) an "
+                "agent learns from what the environment draws."
             )
 
 

@@ -28,6 +28,10 @@ else:
 __all__ = ["NotRecordable", "Recorded", "prepare"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def prepare() -> None:
     """Compile the function that runs instructions, or load it.
 

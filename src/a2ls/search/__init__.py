@@ -2,7 +2,7 @@
 
     >>> folder = SearchFolder.create(Path("runs/mine"), search_preset("quick", "cheetah-run"))
     >>> folder.run(workers=2)
-    >>> folder.ranking().losses[0]
+    >>> folder.best()
 
 `A2LSSampler` is the evolution alone, for any Optuna study; `suggest_loss` reads its proposals. `survivors` are those
 candidates of a stage that breed the next.
@@ -10,6 +10,7 @@ candidates of a stage that breed the next.
 
 from a2ls.search._config import Budget, SamplerName, SearchConfig, SearchPresetName, search_command, search_preset
 from a2ls.search._features import COUNTS, loss_counts, loss_masks
+from a2ls.search._log import SearchLog
 from a2ls.search._race import rung_sizes, stage_trainings
 from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler, Mode, Repeats
@@ -32,6 +33,7 @@ __all__ = [
     "Search",
     "SearchConfig",
     "SearchFolder",
+    "SearchLog",
     "SearchPresetName",
     "SearchSpace",
     "loss_counts",

@@ -14,6 +14,8 @@ import tyro
 from optuna.pruners import BasePruner, NopPruner
 
 from a2ls._errors import BadInput, did_you_mean, nearest, require
+from a2ls.agents import OBJECTIVE, ObjectiveConfig
+from a2ls.search._halving import ResumableHalvingPruner, ResumableHyperbandPruner
 from a2ls.search._rung_pruner import RungPruner
 from a2ls.search._sampler import Mode, Repeats
 from a2ls.search._search_space import SearchSpace
@@ -67,7 +69,8 @@ def make_pruner(text: str, steps: dict[str, int] | None = None) -> BasePruner:
 def _known_pruners() -> dict[str, Callable[..., BasePruner]]:
     """By their names in lower case with hyphens, without the word pruner; those that wrap others are left out."""
     names = (name for name in optuna.pruners.__all__ if name not in ("BasePruner", "NopPruner", "PatientPruner"))
-    return {_hyphenated(name.removesuffix("Pruner")): getattr(optuna.pruners, name) for name in names}
+    known = {_hyphenated(name.removesuffix("Pruner")): getattr(optuna.pruners, name) for name in names}
+    return known | {"successive-halving": ResumableHalvingPruner, "hyperband": ResumableHyperbandPruner}
 
 
 def _hyphenated(name: str) -> str:
@@ -270,7 +273,9 @@ SearchPresetName = Literal[
 ]
 
 
-def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str | None = None) -> SearchConfig:
+def search_preset(
+    name: SearchPresetName, env: str = "cheetah-run", agent: str | None = None, *, objective: str = ""
+) -> SearchConfig:
     """The settings of this name for an environment and an agent.
 
     `quick` shows all parts of a search in minutes; `laptop` is a real search in an evening on two cores;
@@ -278,11 +283,14 @@ def search_preset(name: SearchPresetName, env: str = "cheetah-run", agent: str |
     the best scores breed, and repeated losses are trained again. `quick-image`, `laptop-image` and
     `paper-image-search` are the same for images; all of them take longer. `quick-discrete` and `laptop-discrete` are
     for discrete actions, `quick-atari` and `laptop-atari` for Atari games. The agent is the one for the actions of the
-    environment, if none is named.
+    environment, if none is named. `objective` is a training function of one's own, `module:function`, in place of an
+    agent; the environment is a name that it is given.
     """
     if name not in get_args(SearchPresetName):
         raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")
-    training = preset(name.replace("laptop", "fast"), env, agent)  # type: ignore[arg-type]
+    training = preset(name.replace("laptop", "fast"), env, OBJECTIVE if objective else agent)  # type: ignore[arg-type]
+    if objective:
+        training = replace(training, agent=ObjectiveConfig(objective))
     plain, usual = (plain_baseline(training.algorithm),), usual_baselines(training)
     # Small stages, since the model of losses learns from each; and one candidate of each is trained again, since
     # otherwise nothing tells luck from quality. `a2ls simulate` compares this with other ways.

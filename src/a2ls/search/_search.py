@@ -13,15 +13,17 @@ from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESample
 from optuna.storages import BaseStorage
 
 from a2ls._errors import BadInput, Failure, require_texts
-from a2ls.engine import Engine, Event, Failed, Finished, JobSource, run_jobs
+from a2ls._formatting import count_of
+from a2ls.engine import Engine, Event, Failed, Finished, Job, JobSource, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
 from a2ls.search._population import InitialShares
 from a2ls.search._race import FurtherSource, read_promotions
-from a2ls.search._ranking import Ranking, Scale, rank_losses
+from a2ls.search._ranking import RankedLoss, Ranking, Scale, rank_losses
 from a2ls.search._sampler import A2LSSampler
 from a2ls.search._search_space import Encoding
 from a2ls.studies import (
+    Access,
     Candidate,
     FurtherTraining,
     GridSource,
@@ -34,6 +36,7 @@ from a2ls.studies import (
     note_versions,
     noted_versions,
     open_study,
+    policy_keeper,
     read_candidate,
     read_further,
     read_record,
@@ -143,6 +146,7 @@ class Search:
         self,
         engine: Engine,
         *,
+        keep_policy: Callable[[Job, bytes], None] | None = None,
         on_event: Callable[[Event], None] = lambda _: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -150,6 +154,7 @@ class Search:
 
         Args:
             engine: What runs the trainings.
+            keep_policy: Called with the trained agent of each training, as a file; None to keep none.
             on_event: Called with everything that happens.
             on_wait: Called at least twice a second.
 
@@ -177,7 +182,7 @@ class Search:
         left = self.budget.max_hours * 3600 - spent_before if self.budget.max_hours else float("inf")
         try:
             sources: list[JobSource] = [baselines, further, candidates]
-            run_jobs(sources, engine, on_event=happened, on_wait=on_wait, max_seconds=left)
+            run_jobs(sources, engine, keep_policy=keep_policy, on_event=happened, on_wait=on_wait, max_seconds=left)
         finally:
             study.set_user_attr(_SECONDS_SPENT, spent_before + time.monotonic() - start)
         self._require_scale()
@@ -223,6 +228,7 @@ class SearchFolder:
         self.settings = settings
         self._reader: Search | None = None
         self._writer: Search | None = None
+        self._running: Search | None = None
 
     @property
     def path(self) -> Path:
@@ -251,7 +257,12 @@ class SearchFolder:
             budget: When to end before the last stage.
             storage: URL of an Optuna storage; empty for an SQLite file in the folder.
             name: Name of the study; by default that of the folder.
+
+        Raises:
+            BadInput: If trainings would make no update, or the folder or the storage cannot be used.
         """
+        for training in config.configs:
+            training.require_updates()
         files = StudyFolder(path)
         settings = Settings(config, budget or Budget(), storage, name or files.name)
         Settings.from_mapping(settings.to_mapping())  # Refuses what could not be read again, before it is written.
@@ -311,6 +322,23 @@ class SearchFolder:
         """The losses, best first, with what is known of them."""
         return self._search.ranking()
 
+    def best(self) -> RankedLoss:
+        """The best loss so far by the search's own ranking, with its estimate and the trainings behind it.
+
+        Raises:
+            Failure: If no candidate has been trained to its end, with the reason if they failed.
+        """
+        losses = self.ranking().losses
+        if losses:
+            return losses[0]
+        candidates = self.candidates()
+        reasons = [reason for candidate in candidates for reason in candidate.reasons if candidate.state == "failed"]
+        failed = sum(candidate.state == "failed" for candidate in candidates)
+        raise Failure(
+            f"{self.path} has no best loss: of {count_of(len(candidates), 'candidate')} none has a score yet"
+            + (f", and {failed} failed, the last because: {reasons[-1]}" if reasons else "")
+        )
+
     def seconds_spent(self) -> float:
         """Time that the search has run, in all of its goes."""
         return self._search.seconds_spent()
@@ -321,27 +349,25 @@ class SearchFolder:
 
     def study(self) -> optuna.Study:
         """The candidates as an Optuna study, which can be written as well."""
-        return self._writing.study
+        if self._writer is None:
+            self._writer = self._open("write")
+        return self._writer.study
 
     @property
     def _search(self) -> Search:
         """What to read from: whatever is open, since a view reads the trainings at every event."""
+        if self._running is not None:
+            return self._running
         if self._writer is not None:
             return self._writer
         if self._reader is None:
-            self._reader = self._open(read_only=True)
+            self._reader = self._open("read")
         return self._reader
 
-    @property
-    def _writing(self) -> Search:
-        if self._writer is None:
-            self._writer = self._open(read_only=False)
-        return self._writer
-
-    def _open(self, *, read_only: bool) -> Search:
+    def _open(self, access: Access) -> Search:
         settings = self.settings
-        storage = self.files.open_storage(settings.storage, read_only=read_only)
-        return Search(settings.config, storage, settings.name, settings.budget, read_only=read_only)
+        storage = self.files.open_storage(settings.storage, access)
+        return Search(settings.config, storage, settings.name, settings.budget, read_only=access == "read")
 
     def run(
         self,
@@ -349,6 +375,7 @@ class SearchFolder:
         *,
         workers: int = 1,
         stall_seconds: float = float("inf"),
+        keep_policies: int = 0,
         on_event: Callable[[Event], None] = lambda _: None,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
@@ -360,11 +387,18 @@ class SearchFolder:
             engine: What runs the trainings; by default processes on this machine.
             workers: How many of them, with one thread each.
             stall_seconds: A training of which nothing was heard for so long is ended, and tried again.
+            keep_policies: Of how many trainings, those with the highest AULC in each environment, to keep the trained
+                agents in the folder `policies`; `load_agent` reads them.
             on_event: Called with everything that happens.
             on_wait: Called at least twice a second.
         """
+        keep_policy = policy_keeper(self.path, keep_policies)
         with self.files.acquire(), engine_for(self.files, engine, workers, stall_seconds) as chosen:
-            self._writing.run(chosen, on_event=on_event, on_wait=on_wait)
+            self._running = self._open("own")
+            try:
+                self._running.run(chosen, keep_policy=keep_policy, on_event=on_event, on_wait=on_wait)
+            finally:
+                self._running = None  # From now on others may write.
 
 
 def search(

@@ -60,3 +60,7 @@ __all__ = [
     "usable_records",
     "world_engine",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 
 import numpy as np
 import optuna
@@ -133,18 +134,42 @@ def _mapped(task: _Task, jobs: Sequence[_Job], workers: int) -> Iterator[Iterato
     before = dict(os.environ)
     os.environ.update(_ONE_THREAD)
     try:
-        pool = get_context("spawn").Pool(min(workers, len(jobs)), _begin, (task,))
+        with _interrupts_kept() as interrupts:
+            pool = get_context("spawn").Pool(min(workers, len(jobs)), _begin, (task,))
     finally:
         os.environ.clear()
         os.environ.update(before)
     with pool:
+        if interrupts:
+            raise KeyboardInterrupt
         yield pool.imap_unordered(_run, jobs)
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[list[int]]:
+    """Keep interrupts for later, while processes are started that shall never hear of one.
+
+    Ctrl-C reaches all processes. Those of a pool inherit what is blocked; it is this one that ends them, and it knows
+    them only when the pool is made.
+    """
+    interrupts: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupts
+        return
+    # It would be started with the first process, and lift the block.
+    resource_tracker.ensure_running()
+    handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield interrupts
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
 
 
 def _begin(task: _Task) -> None:
     global _task  # noqa: PLW0603 (a process of a pool has no other place for what all of its jobs share)
     _task = task
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The process that started this one ends it.
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 

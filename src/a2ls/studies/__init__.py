@@ -4,7 +4,7 @@ A `StudyFolder` is one of either on disk. Each training is a trial of a study, w
 `TrialRecord`. A `Method` is what is trained, and `GridSource` the jobs of methods x environments x seeds.
 """
 
-from a2ls.studies._folder import StudyFolder, engine_for, find_study, note_versions, noted_versions, open_study
+from a2ls.studies._folder import Access, StudyFolder, engine_for, find_study, note_versions, noted_versions, open_study
 from a2ls.studies._grid import (
     GridSource,
     Method,
@@ -16,6 +16,8 @@ from a2ls.studies._grid import (
     method_label,
     stored_method,
 )
+from a2ls.studies._kept_policies import policy_keeper
+from a2ls.studies._logs import TrainingLogs
 from a2ls.studies._source import RecordedSource
 from a2ls.studies._trial_records import (
     Candidate,
@@ -38,6 +40,7 @@ from a2ls.studies._trial_records import (
 )
 
 __all__ = [
+    "Access",
     "Candidate",
     "FurtherTraining",
     "GridSource",
@@ -46,6 +49,7 @@ __all__ = [
     "Run",
     "State",
     "StudyFolder",
+    "TrainingLogs",
     "TrialRecord",
     "TrialWriter",
     "baseline",
@@ -62,6 +66,7 @@ __all__ = [
     "noted_versions",
     "open_study",
     "origin_name",
+    "policy_keeper",
     "read_candidate",
     "read_further",
     "read_record",

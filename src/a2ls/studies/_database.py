@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
 import tempfile
 import weakref
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
-import optuna
 import sqlalchemy
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage
@@ -21,6 +22,7 @@ from sqlalchemy.engine import Connection, ExceptionContext
 
 from a2ls._errors import Failure
 from a2ls._files import write_whole
+from a2ls.studies._network_files import why_not_write_ahead
 from a2ls.training import NotARun
 
 # Another process may hold SQLite's lock for a moment.
@@ -30,6 +32,8 @@ _URL = "sqlite:///storage.db"
 _WRITE_AHEAD = "PRAGMA journal_mode=WAL"
 # What SQLite says of a file that something else wrote, or that was written in part; all else is up to the machine.
 _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_FORMAT", "SQLITE_SCHEMA", "SQLITE_MISMATCH")
+
+_logger = logging.getLogger("a2ls")
 
 _REMEDY = "Put back an earlier copy, or begin in another folder"
 
@@ -45,14 +49,15 @@ def create_database(path: Path, make_studies: Callable[[BaseStorage], None]) -> 
     def make(file: Path) -> None:
         storage = _storage(file, "rw", skip_table_creation=False)
         make_studies(storage)
-        with storage.engine.connect() as connection:  # For good: the file remembers it.
-            connection.exec_driver_sql(_WRITE_AHEAD)
+        if why_not_write_ahead(path.parent, _writable) is None:
+            with storage.engine.connect() as connection:  # For good: the file remembers it.
+                connection.exec_driver_sql(_WRITE_AHEAD)
         _close(storage)
 
     write_whole(path, make)
 
 
-def open_database(path: Path, *, read_only: bool) -> BaseStorage:
+def open_database(path: Path, *, read_only: bool) -> RDBStorage:
     """The storage in a file that exists.
 
     Args:
@@ -69,11 +74,16 @@ def open_database(path: Path, *, read_only: bool) -> BaseStorage:
             f"{path} is missing, and with it all trainings of this folder: put it back, or begin in another folder"
         )
     if read_only:
-        return optuna.storages.get_storage(_readable(path))
+        return _readable(path)
+    reason = why_not_write_ahead(path.parent, _writable)
+    if reason is not None:
+        _logger.warning("%s is written with a rollback journal, which is slower: %s", path, reason)
+        _stop_writing_ahead(path)
     storage = _storage(path, "rw")
-    sqlalchemy.event.listen(storage.engine, "connect", _write_ahead)
-    _close(storage)  # The connections from before that.
-    return optuna.storages.get_storage(storage)
+    if reason is None:
+        sqlalchemy.event.listen(storage.engine, "connect", _write_ahead)
+        _close(storage)  # The connections from before that.
+    return storage
 
 
 def has_trials(path: Path) -> bool:
@@ -104,6 +114,10 @@ def _connection(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, check_same_thread=False)
 
 
+def _writable(path: Path) -> sqlite3.Connection:
+    return _connection(path, "rw")
+
+
 def _close(storage: RDBStorage) -> None:
     storage.remove_session()
     storage.engine.dispose()
@@ -129,9 +143,13 @@ def _readable(path: Path) -> RDBStorage:
     except Failure:
         # SQLite puts a small file beside one that is written ahead, which a read-only folder does not take.
         folder = Path(tempfile.mkdtemp(prefix="a2ls-"))
-        for each in path.parent.glob(f"{path.name}*"):
-            shutil.copyfile(each, folder / each.name)
-        storage = _storage(folder / path.name, "rw")
+        try:
+            for each in path.parent.glob(f"{path.name}*"):
+                shutil.copyfile(each, folder / each.name)
+            storage = _storage(folder / path.name, "rw")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         weakref.finalize(storage, shutil.rmtree, folder, ignore_errors=True)
         return storage
 
@@ -144,6 +162,22 @@ def _write_ahead(connection: sqlite3.Connection, _: object) -> None:
     """
     connection.execute(_WRITE_AHEAD)
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _stop_writing_ahead(path: Path) -> None:
+    """Let a file be written with a rollback journal, which may have come from where it was written ahead.
+
+    Raises:
+        NotARun: If it is damaged.
+        Failure: If the machine cannot write it.
+    """
+    with closing(_writable(path)) as connection:
+        try:
+            # Who has the file alone needs no shared memory to end this.
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.Error as error:
+            _give_up(path, error)
 
 
 def mend_database(path: Path) -> None:

@@ -13,10 +13,9 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import optuna
-import sqlalchemy
 import tomli_w
 from filelock import AcquireReturnProxy, FileLock
 from optuna.exceptions import StorageInternalError
@@ -30,7 +29,12 @@ from a2ls._formatting import without_password
 from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable, taken_by_default
 from a2ls.engine import Engine, LocalEngine
 from a2ls.studies._database import create_database, has_trials, mend_database, open_database
+from a2ls.studies._owned_storage import OwnedStorage
+from a2ls.studies._shared_storage import open_shared_storage, parse_storage_url
 from a2ls.training import NotARun, versions
+
+Access = Literal["read", "write", "own"]
+"""What for a storage is opened: only to read, to write as others may do too, or to write trials alone."""
 
 _VERSIONS = "versions"
 
@@ -82,7 +86,7 @@ class StudyFolder:
         url = settings["storage"]
         if not settings["name"].isprintable():
             raise BadInput(f"the name {settings['name']!r} cannot be stored, since it is no plain text: choose another")
-        storage = self._shared_storage(url, create=True) if url else None
+        storage = open_shared_storage(url, create=True) if url else None
         taken = set() if storage is None else {*studies}.intersection(optuna.get_all_study_names(storage))
         if taken:
             shown = without_password(url)
@@ -170,45 +174,35 @@ class StudyFolder:
         """The right to train in this folder, which one process at a time has; use it in a `with`."""
         return acquire(self.path)
 
-    def open_storage(self, url: str, *, read_only: bool) -> BaseStorage:
+    def open_storage(self, url: str, access: Access) -> BaseStorage:
         """The storage with this URL, which exists; the folder's own database if it is empty.
 
         Args:
             url: What config.toml says, which a stranger may have written: nothing is ever made there.
-            read_only: Whether only to read. A file is opened in such a way; of another storage it is a promise.
+            access: To `read`, a file is opened in such a way; of a server it is a promise. To `own` is for who has
+                acquired the folder: no other process writes its studies then, since a storage has a name but once.
 
         Raises:
             BadInput: If there is no such storage, or it cannot be used.
         """
+        backend = self._open_backend(url, read_only=access == "read")
+        return OwnedStorage(backend) if access == "own" else optuna.storages.get_storage(backend)
+
+    def _open_backend(self, url: str, *, read_only: bool) -> RDBStorage:
         if not url:
             return open_database(self.database, read_only=read_only)
-        try:
-            parsed = sqlalchemy.make_url(url)
-        except sqlalchemy.exc.ArgumentError as error:
-            raise _cannot_open(url, error) from error
+        parsed = parse_storage_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.query:
             file = Path(parsed.database)
             if read_only or not file.exists():
                 return open_database(file, read_only=True)
-        # Written as Optuna does it: it may lie on a network, where nothing can be written ahead.
-        return self._shared_storage(url, create=False)
+        return open_shared_storage(url, create=False)
 
     def mend(self) -> None:
         """Complete a database that a kill left unfinished, which could happen while an earlier version made it."""
         if self.database.exists():
             with self.acquire():
                 mend_database(self.database)
-
-    def _shared_storage(self, url: str, *, create: bool) -> BaseStorage:
-        try:
-            return optuna.storages.get_storage(RDBStorage(url, skip_table_creation=not create))
-        except Exception as error:
-            raise _cannot_open(url, error) from error
-
-
-def _cannot_open(url: str, error: Exception) -> BadInput:
-    shown, why = without_password(url), without_password(url, str(error))
-    return BadInput(f"the storage {shown!r} cannot be opened: {why}")
 
 
 @contextmanager

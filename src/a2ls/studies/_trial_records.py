@@ -254,6 +254,10 @@ def _curve_from_attribute(values: list[list[Any]]) -> Curve:
 def _fields(trial: FrozenTrial) -> dict[str, Any]:
     attributes = trial.user_attrs
     text = attributes[_LOSS]
+    # Records are told apart by these, so that what is wrong with them would be told elsewhere, and in worse words.
+    for name, kind in ((_ENV, str), (_SEED, int)):
+        if not isinstance(attributes[name], kind):
+            raise ValueError(f"{name} of training {trial.number} is {attributes[name]!r}")
     return {
         "number": trial.number,
         "label": _label(attributes),

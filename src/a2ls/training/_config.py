@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from a2ls._errors import BadInput, require
-from a2ls.agents import AgentConfig, SACConfig, agent_spec
+from a2ls.agents import OBJECTIVE, AgentConfig, SACConfig, agent_spec
 from a2ls.envs import EnvironmentConfig
 
 DEVICES = ("cpu", "cuda", "mps")
@@ -32,7 +32,7 @@ class TrainConfig:
     algorithm: Annotated[str, tyro.conf.arg(name="agent")] = DEFAULT_AGENT
     """The agent: `sac` for continuous actions, `rainbow` for discrete ones, or `module:name` of one of your own."""
 
-    steps: int = 100_000
+    steps: Annotated[int, tyro.conf.arg(metavar="ENV-STEPS")] = 100_000
     """Environment steps: agent steps times the action repeat."""
 
     evaluations: int = 5
@@ -41,7 +41,7 @@ class TrainConfig:
     evaluation_episodes: int = 10
     """Deterministic episodes in each evaluation."""
 
-    learning_starts: int = 1_000
+    learning_starts: Annotated[int, tyro.conf.arg(metavar="AGENT-STEPS")] = 1_000
     """Random agent steps before learning begins; from then on there is one update per agent step."""
 
     batch_size: int = 512
@@ -67,13 +67,17 @@ class TrainConfig:
         counts = ("evaluations", "evaluation_episodes", "learning_starts", "batch_size", "buffer_size")
         require(self, counts, lambda value: value >= 1, "be at least 1")
         require(self, ("auxiliary_batch_size",), lambda value: value >= 0, "not be negative")
+        # A batch may have a transition twice; one that is larger than all that is remembered is a slip of the pen, and
+        # would keep the machine busy until its memory ends.
+        sizes, most = ("batch_size", "auxiliary_batch_size"), self.buffer_size
+        require(self, sizes, lambda value: value <= most, f"not be more than buffer_size, which is {most}")
         settings = agent_spec(self.algorithm).config
         if not isinstance(self.agent, settings):
             raise BadInput(
                 f"the settings of the agent are a {type(self.agent).__name__}, but {self.algorithm} has "
                 f"{settings.__name__}: use with_agent"
             )
-        self.agent.require_observations(pixels=self.environment.pixels)
+        self.agent.require_observations(pixels=self.environment.sees_images)
         if self.agent_steps < self.evaluations:
             raise BadInput(
                 f"steps is {self.steps}, which is {self.agent_steps} agent steps with an action repeat of "
@@ -89,7 +93,22 @@ class TrainConfig:
     @property
     def is_recorded(self) -> bool:
         """Whether updates are recorded: convolutions take so long that nothing would be gained."""
-        return self.compiled and self.device == "cpu" and not self.environment.pixels
+        return self.compiled and self.device == "cpu" and not self.environment.sees_images
+
+    def require_updates(self) -> None:
+        """Refuse a training in which nothing would be learnt.
+
+        Raises:
+            BadInput: If it ends before learning begins, with the numbers that make it so.
+        """
+        if self.algorithm == OBJECTIVE or self.agent_steps > self.learning_starts:
+            return
+        repeat = self.environment.action_repeat
+        raise BadInput(
+            f"there would be no update: {self.steps:,} environment steps are {self.agent_steps:,} agent steps with an "
+            f"action repeat of {repeat}, and the first {self.learning_starts:,} agent steps are random "
+            f"(learning_starts): give at least {(self.learning_starts + 1) * repeat:,} steps, or fewer learning_starts"
+        )
 
     def evaluation_agent_steps(self) -> tuple[int, ...]:
         """After how many agent steps each evaluation takes place."""

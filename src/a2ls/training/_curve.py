@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+EVALUATION_SCORE, EPISODE_RETURN = "evaluation/score", "rollout/episode_return"
+"""What loggers know the points of a curve by, and the returns of the episodes that an agent learned from."""
+
 _HEADER = ("step", "score", "returns")
 
 

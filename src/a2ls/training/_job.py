@@ -65,14 +65,23 @@ def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
         BadInput: If the file cannot be read, or has an unknown key or a wrong value.
     """
     try:
-        mapping = tomllib.loads(path.read_text())
+        text = path.read_text()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+    return job_of(text, path, base or TrainJob(preset(DEFAULT_PRESET), None, 0))
+
+
+def job_of(text: str, path: Path, base: TrainJob) -> TrainJob:
+    """The job that a text says, as `read_job` has it; `path` is where the text comes from, for errors."""
+    try:
+        mapping = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
     require_readable(mapping.pop(SCHEMA_KEY, 1), path)
     try:
-        return _job(mapping, base or TrainJob(preset(DEFAULT_PRESET), None, 0))
+        return _job(mapping, base)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 

@@ -7,8 +7,16 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from a2ls._errors import BadInput, did_you_mean, nearest
-from a2ls.agents import Baseline, agent_spec, agent_specs
-from a2ls.envs import EnvironmentConfig, atari_game, dm_control_body, has_discrete_actions, is_atari, paper_task
+from a2ls.agents import OBJECTIVE, Baseline, agent_spec, agent_specs
+from a2ls.envs import (
+    EnvironmentConfig,
+    atari_game,
+    dm_control_body,
+    has_discrete_actions,
+    has_image_observations,
+    is_atari,
+    paper_task,
+)
 from a2ls.space import Loss, named_loss
 from a2ls.training._config import DEFAULT_AGENT, DISCRETE_AGENT, TrainConfig
 from a2ls.training._settings import differences, split_method, to_mapping, with_mapping
@@ -35,8 +43,8 @@ _DIFFICULT = frozenset(
 )
 # Settings that change no result but for rounding.
 _WITHOUT_EFFECT = ("device", "compiled")
-_FAST_IMAGE_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 2_000
-_ATARI_REPEAT = 4
+_FAST_AGENT_STEPS, _QUICK_AGENT_STEPS, _QUICK_IMAGE_AGENT_STEPS = 10_000, 4_000, 2_000
+_ATARI_REPEAT = _DM_CONTROL_REPEAT = 4
 
 Settings = dict[str, Any]
 """Fields of `TrainConfig`, all but those of the agent."""
@@ -44,18 +52,20 @@ Settings = dict[str, Any]
 
 def _fast(env: str) -> Settings:
     """One core trains this in one or two minutes, and it tells useful losses from useless ones."""
-    return {"environment": EnvironmentConfig(env=env), "steps": 40_000, "batch_size": 128}
+    environment = _vectors(env)
+    return {"environment": environment, "steps": _FAST_AGENT_STEPS * environment.action_repeat, "batch_size": 128}
 
 
 def _quick(env: str) -> Settings:
     """As `fast`, but smaller and shorter: enough to see an agent begin to learn."""
-    shorter = {"batch_size": 64, "steps": 16_000, "evaluations": 4, "evaluation_episodes": 5, "learning_starts": 500}
+    steps = _QUICK_AGENT_STEPS * action_repeat(env)
+    shorter = {"batch_size": 64, "steps": steps, "evaluations": 4, "evaluation_episodes": 5, "learning_starts": 500}
     return _fast(env) | shorter
 
 
 def _paper_vector(env: str) -> Settings:
     """The paper's table of vector hyper-parameters, with the lengths of its search (appendix D.5)."""
-    return {"environment": EnvironmentConfig(env=env), "steps": 500_000 if paper_task(env) == _CHEETAH else 1_500_000}
+    return {"environment": _vectors(env), "steps": 500_000 if paper_task(env) == _CHEETAH else 1_500_000}
 
 
 def _paper_vector_table(env: str) -> Settings:
@@ -72,7 +82,7 @@ def _fast_image(env: str) -> Settings:
     """Small images, few filters and a small batch: about ten minutes on one core for every task."""
     return {
         "environment": _images(env, frame_size=42, shadows=False),
-        "steps": _FAST_IMAGE_AGENT_STEPS * _image_action_repeat(env),
+        "steps": _FAST_AGENT_STEPS * _image_action_repeat(env),
         "batch_size": 64,
         "evaluation_episodes": 3,
     }
@@ -130,13 +140,27 @@ def _quick_atari(env: str) -> Settings:
     return _fast_atari(env) | shorter
 
 
+def _vectors(env: str) -> EnvironmentConfig:
+    return EnvironmentConfig(env=env, action_repeat=action_repeat(env))
+
+
+def action_repeat(env: str) -> int:
+    """Environment steps for which vector presets hold an action: the paper's four in tasks of dm_control, else one.
+
+    Other environments are made for one choice in each step; many of them skip frames themselves.
+    """
+    return 1 if dm_control_body(env) is None else _DM_CONTROL_REPEAT
+
+
 def _images(env: str, **settings: Any) -> EnvironmentConfig:
-    return EnvironmentConfig(env=env, pixels=True, action_repeat=_image_action_repeat(env), **settings)
+    own = has_image_observations(env)
+    repeat = _image_action_repeat(env)
+    return EnvironmentConfig(env=env, pixels=not own, image_observations=own, action_repeat=repeat, **settings)
 
 
 def _image_action_repeat(env: str) -> int:
     """Of the paper, for all tasks with the same body."""
-    return {"cartpole": 8, "walker": 2, "finger": 2}.get(dm_control_body(env) or "", 4)
+    return {"cartpole": 8, "walker": 2, "finger": 2}.get(dm_control_body(env) or "", action_repeat(env))
 
 
 _PRESETS: dict[str, Callable[[str], Settings]] = {
@@ -183,20 +207,29 @@ def preset(
     name: PresetName | Literal["quick", "quick-image", "quick-discrete", "quick-atari"],
     env: str = _CHEETAH,
     agent: str | None = None,
+    *,
+    steps: int | None = None,
 ) -> TrainConfig:
     """The configuration of this name for an environment; the paper's depends on the task.
 
-    Networks and learning are the agent's own settings for this preset, or its defaults if it has none. The agent is the
-    one for the actions of the environment, if none is named.
+    Networks and learning are the agent's own settings for this preset, or its defaults if it has none.
 
-    Environments that are no task of dm_control have the same action repeat: set it with
-    `dataclasses.replace` where another suits them.
+    Args:
+        name: The preset.
+        env: The environment. Outside of dm_control and Atari an action is held for one step.
+        agent: The agent; the one for the actions of the environment, if none is named.
+        steps: Environment steps instead of the preset's. There are as many evaluations, evenly spaced.
     """
     if name not in _PRESETS:
         raise BadInput(f"there is no preset {name!r}; allowed are {', '.join(_PRESETS)}")
     agent = agent or suitable_agent(env)
     settings = agent_spec(agent).settings(name, paper_task(env) or atari_game(env))
-    return TrainConfig(algorithm=agent, agent=settings, preset=name, **_PRESETS[name](env))
+    config = TrainConfig(algorithm=agent, agent=settings, preset=name, **_PRESETS[name](env))
+    if agent == OBJECTIVE:
+        # The environment is a name that the function is given, and its steps are what the function calls so.
+        own = EnvironmentConfig(env=env, action_repeat=1)
+        config = replace(config, environment=own, evaluations=1, learning_starts=1)
+    return config if steps is None else replace(config, steps=steps)
 
 
 def in_environment(config: TrainConfig, env: str) -> TrainConfig:
@@ -262,12 +295,13 @@ def preset_for(
 ) -> str:
     """The preset that is meant for an environment.
 
-    `fast` is `fast-image` with pixels, `fast-atari` for Atari games, and `fast-discrete` for other discrete actions.
+    `fast` is `fast-image` with pixels and where observations are images, `fast-atari` for Atari games, and
+    `fast-discrete` for other discrete actions.
 
     Raises:
         BadInput: If the preset is for another kind of environment, and there is none of that name for this one.
     """
-    kind, own = _kind(env, algorithm, pixels=pixels), _kind_of_preset(name)
+    kind, own = _kind(env, algorithm, pixels=pixels or has_image_observations(env)), _kind_of_preset(name)
     images_of_any = own == "image" and kind != "atari"  # They are drawn, whatever the environment.
     if name not in allowed or own == kind or images_of_any:
         return name
@@ -279,9 +313,17 @@ def preset_for(
     raise BadInput(f"the preset {name!r} is for {words[own]}; for {words[kind]} there are {suitable}")
 
 
+def usual_config(env: str, loss: Loss | None) -> TrainConfig:
+    """The settings with which `a2ls train --env ENV --loss LOSS` trains, if nothing else is given."""
+    agent = suitable_agent(env)
+    config = preset(preset_for(DEFAULT_PRESET, env, agent, pixels=False), env, agent)  # type: ignore[arg-type]
+    variant = None if loss is None else baseline_with(loss, agent)
+    return config if variant is None else with_baseline(config, variant)
+
+
 def presets_like(config: TrainConfig, among: Iterable[str]) -> tuple[str, ...]:
     """Those among some presets that are for environments of the same kind."""
-    kind = _kind(config.environment.env, config.algorithm, pixels=config.environment.pixels)
+    kind = _kind(config.environment.env, config.algorithm, pixels=config.environment.sees_images)
     return tuple(name for name in among if _kind_of_preset(name) == kind)
 
 
@@ -308,7 +350,7 @@ def plain_baseline(algorithm: str) -> str:
 def usual_baselines(config: TrainConfig) -> tuple[str, ...]:
     """What to compare losses with, if nothing else is asked for."""
     known = agent_spec(config.algorithm).all_baselines().items()
-    return tuple(name for name, each in known if each.usual and each.suits(pixels=config.environment.pixels))
+    return tuple(name for name, each in known if each.usual and each.suits(pixels=config.environment.sees_images))
 
 
 def is_baseline(name: str) -> bool:
@@ -348,7 +390,7 @@ def with_baseline(config: TrainConfig, name: str) -> TrainConfig:
     Raises:
         BadInput: If it is a variant of another agent, or not for observations of this kind.
     """
-    pixels = config.environment.pixels
+    pixels = config.environment.sees_images
     suitable = baseline_names(config.algorithm, pixels=pixels)
     if name not in suitable:
         kind = "images" if pixels else "vectors"

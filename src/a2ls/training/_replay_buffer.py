@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from a2ls.agents import ReplayConfig, Transitions
-from a2ls.auxiliary import Sequences
-from a2ls.space import Loss
+from a2ls.auxiliary import SequenceNeeds, Sequences
 from a2ls.training._sum_tree import SumTree
 
 Numbers = NDArray[np.int64]
@@ -196,18 +195,6 @@ _LEAST_PRIORITY = 1e-6
 
 # Share of draws that hit a valid start is close to one unless episodes are about as short as the sequence.
 _MAX_REDRAWS = 16
-
-
-class SequenceNeeds:
-    """Which steps of which elements a loss reads, found once and used for every batch."""
-
-    def __init__(self, loss: Loss) -> None:
-        loss = loss.canonical()
-        elements = {*loss.source_elements, *loss.target_elements}
-        self.states, self.actions, self.rewards = (
-            sorted(element.step for element in elements if element.kind == kind) for kind in "sar"
-        )
-        self.transitions = loss.transitions_needed
 
 
 class ReplayBuffer:

@@ -7,15 +7,15 @@ import ctypes
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Literal
 
 import torch
-from torch.utils.tensorboard import SummaryWriter
 
+from a2ls.loggers import Logger, TensorBoardLogger, logging_to
 from a2ls.training import _seeds as seeds
-from a2ls.training._curve import CurvePoint
+from a2ls.training._curve import EPISODE_RETURN, EVALUATION_SCORE, CurvePoint
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, Checkpoint, Result, RunFolder, versions
 from a2ls.training._trainer import Diverged, OnEvaluation, Training
 from a2ls.training._video import VideoFormat, record_video
@@ -50,6 +50,19 @@ def _keep_freed_memory() -> None:
             libc.mallopt(_M_TRIM_THRESHOLD, _NEVER)
 
 
+def release_memory() -> None:
+    """Hand what past trainings have left back to the system; call it between two trainings of a process.
+
+    Parts of a training refer to each other, so that only the garbage collector ends them. What it frees lies in pieces
+    between what stays, and the next training, of another loss, does not fit into them: without this a process would
+    grow with each.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError, OSError):  # Not glibc.
+            ctypes.CDLL(None).malloc_trim(0)
+
+
 class CheckpointedRun:
     """A training that goes on from its checkpoint, if there is one, and saves itself between episodes.
 
@@ -78,6 +91,7 @@ class CheckpointedRun:
         *,
         on_step: Callable[[Training], None],
         on_evaluation: OnEvaluation,
+        on_episode_end: Callable[[float], None] = lambda _: None,
         on_evaluation_step: Callable[[], None] = lambda: None,
     ) -> None:
         """Train what is left; the arguments are those of `Training.run`.
@@ -89,6 +103,7 @@ class CheckpointedRun:
             on_step=on_step,
             on_evaluation=on_evaluation,
             on_episode=self._save_if_due,
+            on_episode_end=on_episode_end,
             on_evaluation_step=on_evaluation_step,
         )
 
@@ -109,6 +124,7 @@ def run_in_folder(
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
     keep_checkpoints: bool = False,
     video: VideoFormat | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> Result:
     """Train what the folder says, from its last checkpoint if there is one, to the end.
 
@@ -123,6 +139,8 @@ def run_in_folder(
         checkpoint_seconds: How much time a kill may cost; checkpoints are written between episodes.
         keep_checkpoints: Whether to keep one of every evaluation, to look at what was trained until then.
         video: In which format to record an episode of the trained agent; None for no video.
+        loggers: Where metrics, evaluations and returns of episodes go besides the TensorBoard files of the folder. They
+            are not closed.
 
     Raises:
         BadInput: If another process trains in the folder, or the checkpoint is damaged.
@@ -140,7 +158,17 @@ def run_in_folder(
             folder.write_curve(training.curve)
         if ended is None:
             on_start(training)
-            ended = _to_the_end(run, training, folder, on_step, on_evaluation, keep_checkpoints=keep_checkpoints)
+            tensorboard = TensorBoardLogger(folder.tensorboard, since=training.step)
+            with logging_to([tensorboard]):
+                ended = _to_the_end(
+                    run,
+                    training,
+                    folder,
+                    on_step,
+                    on_evaluation,
+                    loggers=(tensorboard, *loggers),
+                    keep_checkpoints=keep_checkpoints,
+                )
         if video is not None:
             seed = seeds.derived_seed(job.seed, seeds.VIDEO)
             record_video(training.policy, job.config.environment, seed, folder.home / f"video.{video}")
@@ -154,31 +182,38 @@ def _to_the_end(
     on_step: Callable[[Training], None],
     on_evaluation: Callable[[CurvePoint], None],
     *,
+    loggers: Sequence[Logger],
     keep_checkpoints: bool,
 ) -> Result:
     """Train what is left, and keep the metrics, the curve, the trained agent and the result in the folder."""
-    writer = SummaryWriter(str(folder.tensorboard), purge_step=training.step)
+
+    def log(values: Mapping[str, float]) -> None:
+        for logger in loggers:
+            logger.log(values, training.step)
 
     def step_taken(training: Training) -> None:
-        if training.agent_steps % METRICS_EVERY == 0:
-            for name, value in training.metrics.items():
-                writer.add_scalar(f"update/{name}", value, training.step)
+        if training.agent_steps % METRICS_EVERY == 0 and training.metrics:
+            log({f"update/{name}": value for name, value in training.metrics.items()})
         on_step(training)
 
     def evaluated(point: CurvePoint) -> None:
         folder.write_curve(training.curve)
         if keep_checkpoints:
             folder.kept_checkpoint(point.step).save(training, run.seconds)
-        writer.add_scalar("evaluation/score", point.score, point.step)
+        policy = training.trained_policy()
+        policy.save(folder.policy("last"))
+        if all(point.score > earlier.score for earlier in training.curve.points[:-1]):
+            policy.save(folder.policy("best"))
+        log({EVALUATION_SCORE: point.score})
         on_evaluation(point)
 
     try:
-        run.to_the_end(on_step=step_taken, on_evaluation=evaluated)
+        run.to_the_end(
+            on_step=step_taken, on_evaluation=evaluated, on_episode_end=lambda each: log({EPISODE_RETURN: each})
+        )
     except Diverged as error:
         folder.write_result(_result("diverged", str(error), training, run.seconds))
         raise
-    finally:
-        writer.close()
     folder.checkpoint.save(training, run.seconds)
     result = _result("finished", "", training, run.seconds)
     folder.write_result(result)

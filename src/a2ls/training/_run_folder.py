@@ -8,6 +8,7 @@ import platform
 import shlex
 import time
 import tomllib
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from a2ls.training._trainer import Training
 
 
+# What shows the results of what is no run.
+_SHOWN_BY = {"search": "`a2ls top` and `a2ls report` show", "benchmark": "`a2ls compare` shows"}
+
+
 class NotARun(BadInput):
     """A folder that does not hold what it is expected to hold."""
 
@@ -42,6 +47,12 @@ class DamagedCheckpoint(BadInput):
 
 
 ResultState = Literal["finished", "diverged"]
+
+PolicyName = Literal["last", "best"]
+"""Which policy of a training: that of its last evaluation, or of the one with the highest score."""
+
+KEPT_POLICIES = "policies"
+"""The folder of the policies that a search or a benchmark keeps, inside its own."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,10 @@ class RunFolder:
         folder = RunFolder(path)
         if not folder.config.exists():
             raise NotARun(f"{path} holds no run: there is no {folder.config.name} in it")
+        with suppress(
+            OSError, tomllib.TOMLDecodeError, UnicodeDecodeError
+        ):  # Which the settings tell when they are read.
+            _require_run(path, tomllib.loads(folder.config.read_text()).get("kind"))
         return folder
 
     def acquire(self) -> AcquireReturnProxy[FileLock]:
@@ -139,6 +154,10 @@ class RunFolder:
         whole = tomllib.loads(job.to_toml())
         self.taken_by_default = taken_by_default(given, whole, given.get(SCHEMA_KEY, 1), self.config)
         return job
+
+    def policy(self, which: PolicyName) -> Path:
+        """The file with the policy of the last evaluation, or of the best."""
+        return self.home / f"policy-{which}.safetensors"
 
     def kept_checkpoint(self, step: int) -> Checkpoint:
         """That of the evaluation after so many steps, which is there if the training was told to keep them."""
@@ -185,6 +204,13 @@ class RunFolder:
     def write_result(self, result: Result) -> None:
         """Replace the result."""
         write_whole(self.result, lambda file: file.write_text(json.dumps(asdict(result), indent=2) + "\n"))
+
+
+def _require_run(path: Path, kind: object) -> None:
+    """Refuse the folder of a search or a benchmark: a run does not say what it is."""
+    if isinstance(kind, str):
+        shown = f": {_SHOWN_BY[kind]} what it found" if kind in _SHOWN_BY else ""
+        raise NotARun(f"{path} holds no run, but a {kind}{shown}")
 
 
 def versions() -> dict[str, str]:

@@ -10,7 +10,7 @@ HIGHEST_SEED = 2**32 - 1
 """As NumPy and Gymnasium have it."""
 
 # Which part of a run a seed is for. The numbers enter the seeds: changing one changes every curve.
-AGENT, EXPLORATION, REPLAY, TRAINING_EPISODE, EVALUATION_EPISODE, VIDEO = range(6)
+AGENT, EXPLORATION, REPLAY, TRAINING_EPISODE, EVALUATION_EPISODE, VIDEO, PLAYED_EPISODE = range(7)
 
 
 def derived_seed(seed: int, *path: int) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from gymnasium import spaces
 
 from a2ls._errors import BadInput
 from a2ls.agents import Agent, make_agent
+from a2ls.envs import make_env
 from a2ls.training._job import TrainJob
+from a2ls.training._policy import TrainedPolicy, load_networks, read_policy
 from a2ls.training._replay_buffer import ReplayBuffer
-from a2ls.training._run_folder import RunFolder
+from a2ls.training._run_folder import KEPT_POLICIES, PolicyName, RunFolder
 from a2ls.training._trainer import require_format
 
 
@@ -26,6 +29,45 @@ class TrainedAgent:
     replay_buffer: ReplayBuffer
     step: int
     """Environment steps that it had been trained for."""
+
+
+def load_agent(path: str | Path, policy: PolicyName = "last") -> TrainedPolicy:
+    """Read a trained agent, on the CPU, to let it act.
+
+    Args:
+        path: The folder of a run, or one file of a policy, such as those that searches keep.
+        policy: Of a run: the `last` policy, which its training ended with, or that of its `best` evaluation.
+
+    Raises:
+        BadInput: If there is none, or the file is damaged or something else.
+    """
+    path = Path(path)
+    if path.is_file():
+        return read_policy(path)
+    if policy not in get_args(PolicyName):
+        raise BadInput(f"policy is {policy!r}, but must be one of {', '.join(get_args(PolicyName))}")
+    folder = RunFolder(path)
+    if folder.policy(policy).is_file():
+        return read_policy(folder.policy(policy))
+    if policy == "last" and folder.checkpoint.path.is_file():  # Killed before an evaluation, or of an earlier version.
+        return _from_checkpoint(folder)
+    kept = sorted((path / KEPT_POLICIES).rglob("*.safetensors"))
+    if kept:
+        raise BadInput(f"{path} holds {len(kept)} policies: name one of them, such as {kept[0]}")
+    raise BadInput(
+        f"{path} holds no {folder.policy(policy).name}: `a2ls train` writes it at each evaluation, and searches and "
+        "benchmarks keep policies when they are asked by --keep-policies"
+    )
+
+
+def _from_checkpoint(folder: RunFolder) -> TrainedPolicy:
+    trained, job = read_trained_agent(folder), folder.job
+    with closing(make_env(job.config.environment)) as env:
+        actions = env.env.action_space
+        curve = folder.read_curve().until(trained.step)
+        score = curve.points[-1].score if curve.points else float("nan")
+        shape = env.observation_shape
+    return TrainedPolicy(trained.agent, job, shape, actions, trained.step, score, curve.aulc)
 
 
 def read_trained_agent(folder: RunFolder, checkpoint: Path | None = None) -> TrainedAgent:
@@ -63,9 +105,7 @@ def _trained_agent(job: TrainJob, state: dict[str, Any]) -> TrainedAgent:
     agent = make_agent(config.algorithm, observation_shape, action_space, config.agent, job.loss)
     # Optimisers and generators are of no use here, and the state of a GPU's generator fits no other.
     networks = {name: value for name, value in state["agent"].items() if name != "_extra_state"}
-    missing, unexpected = agent.load_state_dict(networks, strict=False)
-    if unexpected or set(missing) != {"_extra_state"}:
-        raise KeyError(f"missing {missing}, unexpected {unexpected}")
+    load_networks(agent, networks)
     replay = ReplayBuffer(
         min(config.buffer_size, config.agent_steps),
         observation_shape,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, overload
 
 import numpy as np
 import torch
@@ -11,22 +12,33 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from a2ls._errors import BadInput
-from a2ls.agents import PRIORITIES, Metrics, make_agent
-from a2ls.envs import Action, AgentEnv, Observation, UnsuitableEnvironment, make_env
+from a2ls.agents import PRIORITIES, Metrics, ObjectiveConfig, make_agent
+from a2ls.auxiliary import SequenceNeeds
+from a2ls.envs import Action, AgentEnv, Observation, make_env
 from a2ls.recorder import Recorded
 from a2ls.space import Loss
 from a2ls.training import _seeds as seeds
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve, CurvePoint
-from a2ls.training._replay_buffer import ReplayBuffer, SequenceNeeds
+from a2ls.training._evaluation import evaluate
+from a2ls.training._job import TrainJob, parse_loss
+from a2ls.training._objective import find_objective
+from a2ls.training._policy import TrainedPolicy
+from a2ls.training._presets import usual_config
+from a2ls.training._replay_buffer import ReplayBuffer
 
 
 def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
     """Check that this machine has what a training needs, before anything is written for it.
 
     Raises:
-        BadInput: If the device is not there, the environment cannot be used, or drawn, or the networks do not suit it.
+        BadInput: If there would be no update, the device is not there, the environment cannot be used, or drawn, or the
+            networks do not suit it.
     """
+    if isinstance(config.agent, ObjectiveConfig):
+        find_objective(config.agent.objective)
+        return
+    config.require_updates()
     require_device(config.device)
     env = make_env(config.environment, render=render)
     env.close()
@@ -49,48 +61,6 @@ def require_device(name: str) -> None:
     if not available[name.partition(":")[0]]:
         there = ", ".join(device for device, yes in available.items() if yes)
         raise BadInput(f"device is {name!r}, which this machine or its PyTorch lacks; available: {there}")
-
-
-Policy = Callable[[Observation], Any]
-"""Maps an observation to an action, or a batch of observations to one of actions."""
-
-
-LONGEST_EVALUATION = 100_000
-"""Agent steps after which an evaluation episode is taken to have no end."""
-
-
-def evaluate(
-    policy: Policy, envs: Sequence[AgentEnv], seeds: Sequence[int], on_step: Callable[[], None] = lambda: None
-) -> tuple[float, ...]:
-    """The return of one episode per environment, played side by side so that the policy sees them as one batch.
-
-    Args:
-        policy: Maps observations (E, *observation) to actions (E, action_dim).
-        envs: One environment per episode.
-        seeds: One seed per episode.
-        on_step: Called after each step of all that still play.
-
-    Raises:
-        UnsuitableEnvironment: If an episode does not end.
-    """
-    returns = [0.0] * len(envs)
-    observations = {i: env.reset(seed=seed)[0] for i, (env, seed) in enumerate(zip(envs, seeds, strict=True))}
-    for _ in range(LONGEST_EVALUATION):
-        actions = policy(np.stack(list(observations.values())))
-        for i, action in zip(list(observations), actions, strict=True):
-            observation, reward, terminated, truncated, _ = envs[i].step(action)
-            returns[i] += float(reward)
-            if terminated or truncated:
-                del observations[i]
-            else:
-                observations[i] = observation
-        on_step()
-        if not observations:
-            return tuple(returns)
-    raise UnsuitableEnvironment(
-        f"An evaluation episode had not ended after {LONGEST_EVALUATION:,} agent steps: the environment needs a time "
-        "limit, such as max_episode_steps where it is registered."
-    )
 
 
 OnEvaluation = Callable[[CurvePoint], Literal["stop"] | None]
@@ -124,24 +94,68 @@ def require_format(state: dict[str, Any]) -> None:
         raise BadInput("it was made by another version of a2ls")
 
 
-def train(config: TrainConfig, loss: Loss | None, seed: int, on_evaluation: OnEvaluation | None = None) -> Curve:
+@overload
+def train(
+    config: TrainConfig | str,
+    loss: Loss | str | None = None,
+    seed: int = 0,
+    on_evaluation: OnEvaluation | None = None,
+    *,
+    steps: int | None = None,
+    return_agent: Literal[False] = False,
+) -> Curve: ...
+
+
+@overload
+def train(
+    config: TrainConfig | str,
+    loss: Loss | str | None = None,
+    seed: int = 0,
+    on_evaluation: OnEvaluation | None = None,
+    *,
+    steps: int | None = None,
+    return_agent: Literal[True],
+) -> tuple[Curve, TrainedPolicy]: ...
+
+
+def train(
+    config: TrainConfig | str,
+    loss: Loss | str | None = None,
+    seed: int = 0,
+    on_evaluation: OnEvaluation | None = None,
+    *,
+    steps: int | None = None,
+    return_agent: bool = False,
+) -> Curve | tuple[Curve, TrainedPolicy]:
     """Train an agent with an auxiliary loss, or with none, and return its learning curve.
+
+        >>> train("cheetah-run", loss="a2-winner", steps=20_000)
 
     The same arguments give the same curve, bit for bit, on one machine with one thread (`torch.set_num_threads(1)`).
     Nothing is written anywhere.
 
     Args:
-        config: All settings; `preset("fast")` is a good start.
-        loss: The auxiliary loss, or None for the plain agent.
+        config: All settings, as `preset("fast", "cheetah-run")` gives them; or the name of an environment, for those
+            of `a2ls train --env`.
+        loss: The auxiliary loss, its name, text form or file; None for the plain agent.
         seed: Determines everything that is random.
         on_evaluation: Called with each point of the curve; the training ends there if it returns "stop".
+        steps: Environment steps instead of those of the settings.
+        return_agent: Whether to return the trained agent, too: `curve, agent = train(..., return_agent=True)`. It has
+            `predict`, `evaluate` and `save`.
 
     Raises:
+        BadInput: If there is no such environment or loss, or no update would be made.
         Diverged: If the networks are no longer finite; its `curve` has the evaluations until then.
     """
+    loss = parse_loss(loss) if isinstance(loss, str) else loss
+    config = usual_config(config, loss) if isinstance(config, str) else config
+    config = config if steps is None else replace(config, steps=steps)
+    config.require_updates()
     training = Training(config, loss, seed)
     try:
-        return training.run(on_evaluation=on_evaluation)
+        curve = training.run(on_evaluation=on_evaluation)
+        return (curve, training.trained_policy()) if return_agent else curve
     finally:
         training.close()
 
@@ -155,8 +169,11 @@ class Training:
     def __init__(self, config: TrainConfig, loss: Loss | None, seed: int) -> None:
         require_device(config.device)
         self.config = config
+        self.loss = loss
         self.seed = seed
+        self._threads = torch.get_num_threads()
         self.env = make_env(config.environment, training=True)
+        self._keep_threads()
         self.device = torch.device(config.device)
         self.agent = make_agent(
             config.algorithm,
@@ -183,6 +200,7 @@ class Training:
         self.curve = Curve()
         self.agent_steps = 0
         self.episode = 0
+        self._return = 0.0
         self.updates = 0
         self.updates_without_sequences = 0
         """Updates that left out the auxiliary loss because no episode was long enough for it."""
@@ -218,6 +236,7 @@ class Training:
         on_evaluation: OnEvaluation | None = None,
         on_step: Callable[[Training], None] | None = None,
         on_episode: Callable[[Training], None] | None = None,
+        on_episode_end: Callable[[float], None] = lambda _: None,
         on_evaluation_step: Callable[[], None] = lambda: None,
     ) -> Curve:
         """Train to the end from wherever the training stands, and return the curve.
@@ -227,12 +246,15 @@ class Training:
             on_step: Called after each agent step and its update.
             on_episode: Called before each episode that starts from its seed alone, which not every life of a game does:
                 the moments at which `state_dict` may be taken.
+            on_episode_end: Called with the return of each episode of the training, as the agent saw it: of one life of
+                an Atari game, with clipped rewards.
             on_evaluation_step: Called after each step of an evaluation.
 
         Raises:
             UnsuitableEnvironment: If the environment does what no agent can learn from.
         """
         evaluation_agent_steps = self.config.evaluation_agent_steps()
+        self._threads = torch.get_num_threads()
         ended = True
         self.env.leave_game()  # A training that is taken up between two lives begins as a restored one does.
         while not self.finished:
@@ -241,7 +263,10 @@ class Training:
                     on_episode(self)
                 episode_seed = seeds.derived_seed(self.seed, seeds.TRAINING_EPISODE, self.episode)
                 obs, _ = self.env.reset(seed=episode_seed)
+                self._return = 0.0
             obs, ended = self._take_step(obs)
+            if ended:
+                on_episode_end(self._return)
             if self.agent_steps > self.config.learning_starts:
                 self._update()
             if on_step is not None:
@@ -261,6 +286,7 @@ class Training:
             action = self._act(obs[None], deterministic=False)[0]
         next_obs, reward, terminated, truncated, _ = self.env.step(action)
         self.replay_buffer.add(obs, action, reward, next_obs, terminated=terminated, episode=self.episode)
+        self._return += reward
         self.agent_steps += 1
         self.episode += terminated or truncated
         return next_obs, terminated or truncated
@@ -271,7 +297,13 @@ class Training:
             return int(self._exploration.integers(space.n))
         return self._exploration.uniform(-1, 1, space.shape).astype(np.float32)
 
+    def _keep_threads(self) -> None:
+        """An environment may have changed how many threads PyTorch has, and with them how all numbers are rounded."""
+        if torch.get_num_threads() != self._threads:
+            torch.set_num_threads(self._threads)
+
     def _update(self) -> None:
+        self._keep_threads()
         drawn = self.replay_buffer.draw(self.config.batch_size, self._sampling)
         batch = self.replay_buffer.transitions(drawn, self._beta())
         sequences = None
@@ -312,6 +344,7 @@ class Training:
         return point
 
     def _act(self, observations: Observation, *, deterministic: bool) -> Actions:
+        self._keep_threads()
         obs = torch.from_numpy(observations).to(self.device)
         actions: Actions = self._agent_act(obs, deterministic=deterministic).cpu().numpy()
         if not np.isfinite(actions).all():
@@ -322,6 +355,18 @@ class Training:
         """The deterministic action for an observation."""
         action: Action = self._act(obs[None], deterministic=True)[0]
         return action
+
+    def trained_policy(self) -> TrainedPolicy:
+        """The agent as it is now, to act and to be kept; it goes on learning with this training."""
+        return TrainedPolicy(
+            agent=self.agent,
+            job=TrainJob(self.config, self.loss, self.seed),
+            observation_shape=self.env.observation_shape,
+            action_space=self.env.env.action_space,
+            step=self.step,
+            score=self.curve.points[-1].score if self.curve.points else float("nan"),
+            aulc=self.curve.aulc,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """All that `load_state_dict` needs to go on exactly as this training would.
@@ -365,3 +410,4 @@ class Training:
         """Free the environments."""
         for env in (self.env, *self._evaluation_envs):
             env.close()
+        self._keep_threads()  # The next training of this process has them.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from a2ls._errors import BadInput
 from a2ls.envs import EnvironmentConfig, is_atari, make_env
-
-if TYPE_CHECKING:  # It needs torch, which the format of a video does not.
-    from a2ls.training._trainer import Policy
+from a2ls.training._evaluation import Policy
 
 FRAMES_PER_SECOND = 25
 

@@ -13,7 +13,6 @@ from a2ls._statistics import Interval, mean_estimate
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import baseline_results, finite_score
 from a2ls.analysis.figures._style import (
-    ORANGE,
     baseline_line,
     escaped,
     faint,
@@ -362,6 +361,7 @@ def _name_places(data: Evolution) -> list[float]:
 
 def _best_mark(mark: type[go.Scatter], best: Dot, unit: Unit) -> go.Scatter:
     trainings = "one seed" if best.trainings == 1 else count_of(best.trainings, "training")
+    colour = origin_colour(best.origin)
     return mark(
         x=[best.x],
         y=[best.aulc],
@@ -369,7 +369,12 @@ def _best_mark(mark: type[go.Scatter], best: Dot, unit: Unit) -> go.Scatter:
         error_y=_whiskers(best),
         mode="markers",
         name=f"best candidate: {best.number}, {unit.estimate_text(best.aulc, best.interval)} ({trainings})",
-        marker={"symbol": "star", "size": 18, "color": ORANGE, "line": {"color": "white", "width": 1}},
+        marker={
+            "symbol": "star",
+            "size": 18,
+            "color": colour,
+            "line": {"color": "white", "width": 1},
+        },
         hovertemplate=_HOVER,
     )
 
@@ -379,4 +384,11 @@ def _whiskers(dot: Dot) -> dict[str, object] | None:
     if dot.interval is None:
         return None
     low, high = dot.aulc - dot.interval.low, dot.interval.high - dot.aulc
-    return {"array": [high], "arrayminus": [low], "symmetric": False, "color": ORANGE, "thickness": 2, "width": 6}
+    return {
+        "array": [high],
+        "arrayminus": [low],
+        "symmetric": False,
+        "color": origin_colour(dot.origin),
+        "thickness": 2,
+        "width": 6,
+    }

@@ -24,12 +24,12 @@ ORANGE, SKY, GREY = "#BF8300", "#2B93D1", "#808080"
 ORIGIN_COLOURS = {
     "random": GREY,
     "dynamics-prior": ORANGE,
-    "reward-prior": PURPLE,
+    "reward-prior": ORANGE,
     "replacement": BLUE,
-    "crossover": VERMILLION,
+    "crossover": PURPLE,
     "horizon-change": GREEN,
 }
-"""The colour of each origin, the same in all figures; any other is drawn as `random` is."""
+"""The colour of each origin, the same in all figures; any other is drawn as `random` is. The two priors have one."""
 
 # Told by their shape as well, where colours fail.
 _ORIGIN_SYMBOLS = {
@@ -40,7 +40,8 @@ _ORIGIN_SYMBOLS = {
     "crossover": "diamond",
     "horizon-change": "pentagon",
 }
-_BASELINE_COLOURS = (VERMILLION, PURPLE, GREEN, ORANGE, SKY, GREY)
+# Reds and browns are baselines, and nothing else that a search shows.
+_BASELINE_COLOURS = (VERMILLION, "#A8607A", "#94703F", "#D1495B", "#B5533C", "#9C6644")
 _DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "dash")
 
 BACKGROUNDS: dict[Theme, str] = {"light": "#ffffff", "dark": "#14171c"}

@@ -19,11 +19,20 @@ THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A small picture with its text below it, in a cell of a table."""
+
+    svg: str
+    text: str
+    """What it shows, which is set as code."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table: text and numbers, right-aligned where a column's cells are numbers."""
 
     header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Drawing, ...], ...]
     numeric: tuple[bool, ...]
     """Which columns are right-aligned."""
     note: str = ""
@@ -107,12 +116,13 @@ def verbatim(text: str) -> str:
 
 def _section(section: Section, figures: dict[str, Any]) -> str:
     """The HTML of a section; what its figures show is added to `figures`, by the id of their place."""
-    parts = [_paragraphs(section.text)]
+    parts = []
     for figure in section.figures:
         anchor = f"figure-{len(figures) + 1}"
         shown = json.loads(figure.to_json())
         figures[anchor] = _without_title(shown) if len(section.figures) == 1 else shown
         parts.append(f'<div class="figure" id="{anchor}" role="img"></div>')
+    parts.append(_paragraphs(section.text))
     parts += map(_table, section.tables)
     if section.code:
         parts.append(f"<pre><code>{html.escape(section.code)}</code></pre>")
@@ -130,20 +140,34 @@ def _without_title(figure: dict[str, Any]) -> dict[str, Any]:
     return figure
 
 
+# Columns that fit the width of a phone side by side.
+_MOST_NARROW_COLUMNS = 4
+
+
 def _table(table: Table) -> str:
-    def cells(values: Sequence[str], tag: str) -> str:
+    def row(values: Sequence[str | Drawing]) -> str:
+        named = zip(table.header, values, table.numeric, strict=True)
+        # A phone shows a row of many columns as a list, in which each value stands behind its heading.
         return "".join(
-            f"<{tag}{' class=number' if number else ''}>{_inline(value)}</{tag}>"
-            for value, number in zip(values, table.numeric, strict=True)
+            f'<td{" class=number" if number else ""} data-heading="{html.escape(heading)}">{_cell(value)}</td>'
+            for heading, value, number in named
         )
 
-    rows = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
-    note = f'<p class="note">{_inline(table.note)}</p>' if table.note else ""
-    # A wide table scrolls inside its own frame, so that the page never does.
-    return (
-        f'<div class="table"><table><thead><tr>{cells(table.header, "th")}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{note}"
+    header = "".join(
+        f"<th{' class=number' if number else ''}>{_inline(heading)}</th>"
+        for heading, number in zip(table.header, table.numeric, strict=True)
     )
+    rows = "\n".join(f"<tr>{row(values)}</tr>" for values in table.rows)
+    note = f'<p class="note">{_inline(table.note)}</p>' if table.note else ""
+    kind = "table wide" if len(table.header) > _MOST_NARROW_COLUMNS else "table"
+    # Where it is too wide all the same it scrolls inside its own frame, so that the page never does.
+    return f'<div class="{kind}"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+
+
+def _cell(value: str | Drawing) -> str:
+    if isinstance(value, Drawing):
+        return f"{value.svg}<br><code>{html.escape(value.text)}</code>"
+    return _inline(value)
 
 
 def _paragraphs(text: str) -> str:

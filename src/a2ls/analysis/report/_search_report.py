@@ -25,9 +25,12 @@ from a2ls.analysis._leaderboard import (
 )
 from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, GroupComparison, analyse
 from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_headings, stages_table
+from a2ls.analysis.figures._ancestry import ancestry_tree
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
 from a2ls.analysis.figures._pruning import pruning_pair
-from a2ls.analysis.report._page import Page, Section, Table, verbatim
+from a2ls.analysis.figures._trainings import loss_of
+from a2ls.analysis.report._loss_drawing import loss_svg
+from a2ls.analysis.report._page import Drawing, Page, Section, Table, verbatim
 from a2ls.benchmark import MethodRuns
 from a2ls.search import SearchConfig, search_command
 from a2ls.studies import Candidate, loss_label
@@ -64,13 +67,15 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
     dataset = dataset.on_one_scale()
     config = dataset.search_config
     environment = analysis.environment
+    evolution, *figures = _figures(dataset, others)
     sections = [
-        Section("words", "What the words mean", _WORDS.replace("*", ""), folded=True),
-        Section("stages", "Stage by stage", _stages_text(dataset), tables=(_stages(dataset),)),
-        Section("best", f"The best {_BEST} candidates", _best_text(dataset), tables=(_best(dataset),)),
-        *_figures(dataset, others),
-        _parts(analysis),
+        evolution,
         *validation,
+        Section("best", f"The best {_BEST} candidates", _best_text(dataset), tables=(_best(dataset),)),
+        Section("stages", "Stage by stage", _stages_text(dataset), tables=(_stages(dataset),)),
+        *figures,
+        _parts(analysis),
+        Section("words", "What the words mean", _WORDS.replace("*", ""), folded=True),
         _reproduce(dataset, config),
         Section("settings", "All settings", code=tomli_w.dumps(_plain(dataset.settings)), folded=True),
     ]
@@ -174,11 +179,11 @@ def _stages(dataset: Dataset) -> Table:
 
 def _best(dataset: Dataset) -> Table:
     ranked = rank_candidates(dataset.candidates, dataset.ranking)[:_BEST]
-    rows = tuple(
+    rows: tuple[tuple[str | Drawing, ...], ...] = tuple(
         (
             str(place),
             *_scores(each, dataset),
-            f"`{verbatim(each.marked_label)}`",
+            Drawing(loss_svg(loss_of(each)), each.marked_label),
             str(each.stage),
             _made(each),
             each.state,
@@ -220,6 +225,8 @@ def _made(candidate: Candidate) -> str:
 def _figures(dataset: Dataset, others: Sequence[Dataset]) -> list[Section]:
     sections = []
     for kind in FIGURES:
+        if kind.key == "ancestry" and not _was_bred(dataset):
+            continue
         figure = kind.draw(dataset)
         text = kind.caption if figure is not None else f"Nothing to draw yet: this needs {kind.needs}."
         sections.append(Section(kind.key, kind.title, text, figures=() if figure is None else (figure,)))
@@ -229,6 +236,12 @@ def _figures(dataset: Dataset, others: Sequence[Dataset]) -> list[Section]:
         if figure is not None:
             sections.append(Section(PRUNING.key, PRUNING.title, PRUNING.caption, figures=(figure,)))
     return sections
+
+
+def _was_bred(dataset: Dataset) -> bool:
+    """Whether there is anything to tell of the ancestors of the best candidate."""
+    tree = ancestry_tree(dataset)
+    return tree is not None and len(tree.nodes) > 1
 
 
 # Which parts of losses matter

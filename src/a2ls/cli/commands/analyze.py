@@ -38,11 +38,12 @@ _STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Tell which parts of losses go with a high AULC in the candidates of searches, as the paper's section 6 does.
+    """Tell which parts of losses go with a high AULC in the candidates of searches.
 
-    Losses with a pattern are compared with those without it, losses with more states, actions or rewards in the target
-    with those that have more in the source, and each operator and horizon with all others. Every search stands for
-    itself: its scores are not mixed with those of others. A search may still be running. Some lines to start from:
+    As in the paper's section 6, losses with a pattern are compared with those without it, losses with more states,
+    actions or rewards in the target with those that have more in the source, and each operator and horizon with all
+    others. Every search stands for itself: its scores are not mixed with those of others. A search may still be
+    running. Some lines to start from:
 
         a2ls analyze runs/my-search
         a2ls analyze runs/my-search --independent --pattern "s0 a0 a1 -> s2" "s0 -> s1 s2"

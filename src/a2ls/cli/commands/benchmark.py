@@ -11,10 +11,11 @@ from rich.console import Console
 
 from a2ls.analysis import judge, read_dataset
 from a2ls.benchmark import BenchmarkFolder, Grid, method_runs
-from a2ls.cli._grid import ask, fail_if_missing, train_grid
-from a2ls.cli._options import GridArguments, Several, flat, parse_grid, refuse_settings
+from a2ls.cli._grid import ask, compare_commands, fail_if_missing, reopen, train_grid
+from a2ls.cli._keeping import KEEP_NAMES
+from a2ls.cli._options import ENGINE_OPTIONS, GridArguments, Several, flat, parse_grid, refuse_settings
 from a2ls.cli.views.results import environment_notes, environment_table
-from a2ls.cli.views.text import Screen, print_verdict, resume_command
+from a2ls.cli.views.text import Screen, next_commands, print_verdict, resume_command, say
 from a2ls.studies import baseline, method
 
 
@@ -34,10 +35,11 @@ class _Methods:
 
 @dataclass(frozen=True)
 class Arguments(GridArguments, _Methods):
-    """Compare losses and baselines: each is trained in each environment with each seed, and kept in a folder.
+    """Compare losses and baselines in several environments with several seeds.
 
-    With more losses, environments or seeds and the same --out, only what is missing is trained. What it all comes to is
-    said first, as by `a2ls compare`. Some lines to start from:
+    Each is trained in each environment with each seed, and kept in a folder. With more losses, environments or seeds
+    and the same --out, only what is missing is trained. What it all comes to is said first, as by `a2ls compare`. Some
+    lines to start from:
 
         a2ls benchmark --loss a2-winner --baseline sac --env cheetah-run --seeds 3
         a2ls benchmark --loss a2-winner "s0 a0 -> s1" --baseline sac curl --env cheetah-run walker-run --out runs/mine
@@ -52,18 +54,19 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen, configs = parse_grid(arguments, "a2ls benchmark", Arguments)
     if chosen.resume is not None:
-        allowed = Arguments(resume=chosen.resume, workers=chosen.workers, stall_minutes=chosen.stall_minutes)
-        refuse_settings(chosen, allowed, "benchmark", "--workers", "--stall-minutes")
-        folder = BenchmarkFolder.open(chosen.resume)
+        allowed = Arguments(resume=chosen.resume, machines=chosen.machines, keep=chosen.keep)
+        refuse_settings(chosen, allowed, "benchmark", *ENGINE_OPTIONS, *KEEP_NAMES)
+        folder = reopen(chosen.resume)
     else:
         methods = (
             *map(baseline, flat(chosen.baseline)),
             *(method(text, configs[0].algorithm) for text in (*flat(chosen.loss), *flat(chosen.method))),
         )
         folder = ask(chosen, Grid(methods, configs, chosen.all_seeds), "benchmark")
-    train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("benchmark", folder.path))
+    train_grid(folder, chosen.machines, resume_command("benchmark", folder.path), chosen.keep)
     _print_results(Screen(), folder)
     fail_if_missing(folder)
+    say(Screen(), "\n" + next_commands(compare_commands(folder.path)))
 
 
 def _print_results(console: Console, folder: BenchmarkFolder) -> None:

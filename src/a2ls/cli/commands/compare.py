@@ -44,7 +44,7 @@ _FEWEST_RESAMPLES = 100
 
 @dataclass(frozen=True)
 class Arguments:
-    """Compare what was trained, over environments and seeds, with the statistics of the field (rliable).
+    """Compare what was trained, with the statistics of the field (rliable).
 
     All losses and baselines of the folders stand side by side, whichever folder they are in; of a search only the
     baselines. The interquartile mean (IQM) is the mean of the middle half of all runs: less luck than a mean, more of
@@ -54,11 +54,11 @@ class Arguments:
 
         a2ls compare runs/my-benchmark
         a2ls compare runs/my-benchmark runs/other-seeds --measure last --reference curl
-        a2ls compare runs/my-search/validation --html comparison.html
+        a2ls compare runs/my-search/validation --out comparison.html
         a2ls compare runs/my-benchmark --env cheetah-run --scale none --csv numbers.csv
         a2ls compare runs/my-benchmark --measure last --until 100000
 
-    The page that --html writes has the performance profiles and the learning curves, too. With --measure last, the
+    The page that --out writes has the performance profiles and the learning curves, too. With --measure last, the
     paper's scores stand beside those of the same task, observations, steps and action repeat. Games of Atari-100k are
     compared by human-normalised scores; beside their mean and median, --measure last shows the paper's over 26 games.
     """
@@ -88,13 +88,13 @@ class Arguments:
     resamples: int = RESAMPLES
     """How often runs are drawn again for the intervals. They are the same each time."""
 
-    html: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o", "--html"], metavar="FILE")] = None
     """Write a web page with all figures to this file."""
 
-    csv: Path | None = None
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Write every number to this file, one in a row."""
 
-    json: Path | None = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Write everything to this file."""
 
 
@@ -102,18 +102,18 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls compare", arguments)
     require(chosen, ("resamples",), lambda value: value >= _FEWEST_RESAMPLES, f"be at least {_FEWEST_RESAMPLES}")
-    for file in filter(None, (chosen.csv, chosen.json, chosen.html)):
+    for file in filter(None, (chosen.csv, chosen.json, chosen.out)):
         require_writable(file)
     comparison = _compared(chosen)
     notes = comparison_notes(comparison)
-    _print(Screen(), comparison, notes, hint=chosen.html is None)
+    _print(Screen(), comparison, notes, hint=chosen.out is None)
     if chosen.csv is not None:
         write_text(chosen.csv, csv_text(COMPARISON_COLUMNS, comparison_records(comparison)))
     if chosen.json is not None:
         write_text(chosen.json, json_text(comparison_mapping(comparison, notes)))
-    if chosen.html is not None:
-        write_text(chosen.html, comparison_page(comparison, notes))
-    for file in filter(None, (chosen.csv, chosen.json, chosen.html)):
+    if chosen.out is not None:
+        write_text(chosen.out, comparison_page(comparison, notes))
+    for file in filter(None, (chosen.csv, chosen.json, chosen.out)):
         say(Screen(), f"written: {file}")
 
 
@@ -159,4 +159,4 @@ def _print(console: Console, comparison: Comparison, notes: Sequence[str], *, hi
     for note in (*comparison.notes, *notes):
         console.print(note, highlight=False, markup=False, style="dim")
     if hint:
-        console.print("Performance profiles and learning curves: --html FILE", highlight=False, style="dim")
+        console.print("Performance profiles and learning curves: --out FILE", highlight=False, style="dim")

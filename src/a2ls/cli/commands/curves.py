@@ -19,7 +19,13 @@ from a2ls.training import RunFolder
 
 @dataclass(frozen=True)
 class Arguments:
-    """Show the learning curves of runs side by side: score at each evaluation, and the AULC."""
+    """Show the learning curves of runs side by side.
+
+    There is the score at each evaluation, and the AULC. Some lines to start from:
+
+        a2ls curves runs/my-run
+        a2ls curves runs/cheetah-run-*
+    """
 
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders that `a2ls train` wrote."""

@@ -20,10 +20,11 @@ _HIGHEST_PORT = 65_535
 
 @dataclass(frozen=True)
 class Arguments:
-    """Look at a search in the browser while it runs: Optuna's dashboard, with the evolution among its plots.
+    """Look at a search in the browser while it runs.
 
-    The page can only be reached from this machine, unless --host says otherwise. Whoever can reach it can also change
-    and delete the search. Ctrl-C ends the dashboard, and never the search. Some lines to start from:
+    It is Optuna's dashboard, with the evolution among its plots. The page can only be reached from this machine, unless
+    --host says otherwise. Whoever can reach it can also change and delete the search. Ctrl-C ends the dashboard, and
+    never the search. Some lines to start from:
 
         a2ls dashboard runs/my-search
         a2ls dashboard runs/my-search --port 9000

@@ -11,18 +11,18 @@ import tyro
 
 from a2ls._formatting import count_of
 from a2ls.analysis import export
-from a2ls.cli._options import parse
+from a2ls.cli._options import OutFolder, parse
 from a2ls.cli.views.text import Screen, say
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write the trainings of searches and benchmarks as candidates.parquet and candidates.csv, for other tools.
+    """Write the trainings of searches and benchmarks as Parquet and CSV.
 
-    There is one row for each training: the loss with its parts and patterns, its score, its curve and all returns.
-    Parquet holds lists and numbers as such, all settings of each training, and those of the search in its metadata.
-    Several folders become one table, in which `study` says where a row is from, and a training that several of them
-    have is there once. Some lines to start from:
+    The tables, candidates.parquet and candidates.csv, are for other tools. There is one row for each training: the loss
+    with its parts and patterns, its score, its curve and all returns. Parquet holds lists and numbers as such, all
+    settings of each training, and those of the search in its metadata. Several folders become one table, in which
+    `study` says where a row is from, and a training that several of them have is there once. Some lines to start from:
 
         a2ls export runs/my-search
         a2ls export runs/my-benchmark --out tables
@@ -33,7 +33,7 @@ class Arguments:
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders that `a2ls search`, `benchmark`, `validate` or `operators` wrote, or tables that `a2ls export` wrote."""
 
-    out: Path | None = None
+    out: OutFolder = None
     """The folder for the tables; `export` in the first one if not given. With several folders it must be given."""
 
 

@@ -24,10 +24,11 @@ from a2ls.training import RunFolder, TrainJob, prepare_process, read_trained_age
 
 @dataclass(frozen=True)
 class Arguments:
-    """Draw the critic's loss around the trained weights of runs, along two random filter-normalised directions.
+    """Draw the critic's loss around the trained weights of runs.
 
-    Nothing is trained: agents and replay buffers are read from the checkpoints of the runs. All have the same axes,
-    colours and, if their networks are of the same shapes, the same draw of directions. Some lines to start from:
+    It is drawn along two random filter-normalised directions. Nothing is trained: agents and replay buffers are read
+    from the checkpoints of the runs. All have the same axes, colours and, if their networks are of the same shapes, the
+    same draw of directions. Some lines to start from:
 
         a2ls landscape runs/with-a-loss runs/with-none
         a2ls landscape runs/with-a-loss --resolution 51 --extent 0.5 --csv grid.csv
@@ -52,10 +53,10 @@ class Arguments:
     scale: ScaleChoice = "auto"
     """Of heights and colours; `auto` is `log` if the largest loss is more than a hundred times the smallest."""
 
-    out: Path = Path("landscape.html")
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = Path("landscape.html")
     """The page to write, with surfaces and heat maps. It needs no other file."""
 
-    csv: Path | None = None
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """A file for the losses on the grid, one line for each point."""
 
     threads: int = 1
@@ -140,7 +141,7 @@ def _landscape(source: _Source, settings: LandscapeSettings, view: LandscapeView
 
 def _label(job: TrainJob, step: int) -> str:
     environment = job.config.environment
-    seen = " from pixels" if environment.pixels else ""
+    seen = " from pixels" if environment.sees_images else ""
     return f"{loss_label(job)}, {environment.env}{seen}, seed {job.seed}, step {step:,}"
 
 

@@ -16,11 +16,11 @@ from a2ls.space import MAX_HORIZON, find_loss, named_losses
 
 @dataclass(frozen=True)
 class Arguments:
-    """List the named losses, or draw one: its two masks over time, and what is known of it.
+    """List the named losses, or draw one.
 
-    A loss is given by its name (`a2-winner`, `cheetah-run-image/stage5/3`) or in text form, in quotes:
-    `"s0 a0 -> s1"`, `"s0 -> s0 | bilinear +neg"`, or as in the paper, `"{s_t, a_t} -> {s_{t+1}}"`, or by a file that
-    holds one, such as the winner.json of a cross-validation.
+    It is drawn by its two masks over time, with what is known of it. A loss is given by its name (`a2-winner`,
+    `cheetah-run-image/stage5/3`) or in text form, in quotes: `"s0 a0 -> s1"`, `"s0 -> s0 | bilinear +neg"`, or as in
+    the paper, `"{s_t, a_t} -> {s_{t+1}}"`, or by a file that holds one, such as the winner.json of a cross-validation.
     """
 
     loss: Annotated[tuple[str, ...], tyro.conf.Positional] = ()

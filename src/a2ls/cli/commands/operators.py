@@ -10,10 +10,11 @@ from rich.console import Console
 from a2ls._errors import BadInput
 from a2ls._formatting import count_of
 from a2ls.benchmark import BenchmarkFolder, Grid, Measure, compared_loss, operator_methods, operator_scores
-from a2ls.cli._grid import ask, fail_if_missing, train_grid
-from a2ls.cli._options import GridArguments, parse_grid, refuse_settings
+from a2ls.cli._grid import ask, compare_commands, fail_if_missing, reopen, train_grid
+from a2ls.cli._keeping import KEEP_NAMES
+from a2ls.cli._options import ENGINE_OPTIONS, GridArguments, parse_grid, refuse_settings
 from a2ls.cli.views.results import operators_table
-from a2ls.cli.views.text import Screen, resume_command, say
+from a2ls.cli.views.text import Screen, next_commands, resume_command, say
 from a2ls.training import NotARun, parse_loss
 
 _FORWARD_DYNAMICS = "s0 a0 -> s1"
@@ -30,10 +31,10 @@ class _Compared:
 
 @dataclass(frozen=True)
 class Arguments(GridArguments, _Compared):
-    """Compare the ten operators on the elements of one loss, as the paper did before it searched with mse alone.
+    """Compare the ten operators on the elements of one loss, as the paper does.
 
-    The trainings are a benchmark: with more environments or seeds and the same --out, only what is missing is trained.
-    Some lines to start from:
+    It did so before it searched with mse alone. The trainings are a benchmark: with more environments or seeds and the
+    same --out, only what is missing is trained. Some lines to start from:
 
         a2ls operators --env cheetah-run --seeds 5
         a2ls operators --env cheetah-run walker-walk --seeds 5 --preset paper-vector --out runs/operators
@@ -46,11 +47,9 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen, configs = parse_grid(arguments, "a2ls operators", Arguments)
     if chosen.resume is not None:
-        allowed = Arguments(
-            resume=chosen.resume, workers=chosen.workers, stall_minutes=chosen.stall_minutes, score=chosen.score
-        )
-        refuse_settings(chosen, allowed, "benchmark", "--workers", "--stall-minutes", "--score")
-        folder = BenchmarkFolder.open(chosen.resume)
+        allowed = Arguments(resume=chosen.resume, machines=chosen.machines, keep=chosen.keep, score=chosen.score)
+        refuse_settings(chosen, allowed, "benchmark", *ENGINE_OPTIONS, *KEEP_NAMES, "--score")
+        folder = reopen(chosen.resume)
     else:
         loss = parse_loss(chosen.loss)
         if loss is None:
@@ -60,10 +59,11 @@ def run(arguments: Sequence[str]) -> None:
         compared_loss(folder.grid)
     except BadInput as error:
         raise NotARun(f"{folder.path} holds no comparison of operators: {error}") from error
-    train_grid(folder, chosen.workers, chosen.stall_minutes, resume_command("operators", folder.path))
+    train_grid(folder, chosen.machines, resume_command("operators", folder.path), chosen.keep)
     _print(Screen(), folder, chosen.score)
     fail_if_missing(folder)
-    say(Screen(), f"\nEach environment by itself:  {resume_command('benchmark', folder.path)}")
+    by_itself = {"each environment by itself": resume_command("benchmark", folder.path)}
+    say(Screen(), "\n" + next_commands(by_itself | compare_commands(folder.path)))
 
 
 def _print(console: Console, folder: BenchmarkFolder, measure: Measure) -> None:

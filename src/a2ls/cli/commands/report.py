@@ -12,16 +12,17 @@ import tyro
 from a2ls.analysis import read_datasets
 from a2ls.analysis.report import page_html, search_report
 from a2ls.cli._files import write_text
-from a2ls.cli._options import parse
+from a2ls.cli._options import OutFile, parse
 from a2ls.cli.views.text import Screen, say
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write a page on what a search found: figures, tables and how to do it again, in one HTML file.
+    """Write a page on what a search found: figures, tables, how to do it again.
 
-    The file needs nothing but a browser: it can be sent, kept, and read without a network. The search may still be
-    running. With further searches, one with other operators is compared with the first. Some lines to start from:
+    It is one HTML file that needs nothing but a browser. It can be sent, kept, and read without a network. The search
+    may still be running. With further searches, one with other operators is compared with the first. Some lines to
+    start from:
 
         a2ls report runs/my-search
         a2ls report runs/my-search -o report.html
@@ -32,7 +33,7 @@ class Arguments:
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The search: its folder, or what `a2ls export` made of it; and others to compare it with."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = None
+    out: OutFile = None
     """The file; report.html in the folder of the search, or beside its export, if not given."""
 
 

@@ -12,9 +12,10 @@ import tyro
 from rich.console import Console
 
 from a2ls import training
-from a2ls._errors import BadInput, require
+from a2ls._errors import BadInput
 from a2ls._formatting import count_of, duration
 from a2ls._schema import by_default_words
+from a2ls.agents import OBJECTIVE
 from a2ls.analysis import (
     TOP,
     Dataset,
@@ -25,20 +26,23 @@ from a2ls.analysis import (
     read_dataset,
     stages_table,
 )
+from a2ls.cli._keeping import KEEP_NAMES, KeepOptions
+from a2ls.cli._logs import logged_search
 from a2ls.cli._options import (
-    StallMinutes,
-    available_cores,
+    ENGINE_OPTIONS,
+    EngineOptions,
+    OutFolder,
     early_options,
     new_folder,
     parse,
     refuse_settings,
-    stall_seconds,
 )
 from a2ls.cli.views.candidates import candidates_table, stages_title, stages_view
 from a2ls.cli.views.curves import LabelledCurve, curves_side_by_side
 from a2ls.cli.views.search import SearchProgress, SearchRecords, SearchView
-from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on
+from a2ls.cli.views.text import Screen, next_commands, resume_command, say, says_how_to_go_on
 from a2ls.envs import EnvironmentConfig
+from a2ls.loggers import require_packages
 from a2ls.search import (
     Budget,
     SearchConfig,
@@ -51,6 +55,7 @@ from a2ls.studies import Candidate
 from a2ls.training import (
     USUAL_AGENTS,
     TrainConfig,
+    action_repeat,
     differences,
     option_text,
     plain_baseline,
@@ -61,8 +66,8 @@ from a2ls.training import (
 _PRESET: SearchPresetName = "laptop"
 # What may be given beside --resume.
 _NEW_END = (
-    "--workers",
-    "--stall-minutes",
+    *ENGINE_OPTIONS,
+    *KEEP_NAMES,
     "--retry-failed",
     "--stages",
     "--max-trials",
@@ -73,22 +78,25 @@ _NEW_END = (
 
 @dataclass(frozen=True)
 class Arguments:
-    """Search an auxiliary loss for one environment or several: train candidates, breed the best, keep all in a folder.
+    """Search an auxiliary loss for one environment or several, by evolution.
 
-    The preset decides how large the search is, and with it the defaults below. `quick` shows all parts of a search in
-    minutes, `laptop` is a real search of an evening on two cores, `paper-vector` has the paper's size and procedure.
-    `quick-image`, `laptop-image` and `paper-image-search` are those for pixels; there are some for discrete actions and
-    for Atari games, too. With several environments one loss is
-    searched for all of them, and scores are relative to the plain agent's. Some lines to start from:
+    Candidates are trained, the best breed the next stage, and everything is kept in a folder. The preset decides how
+    large the search is, and with it the defaults above. `quick` shows all parts of a search in minutes, `laptop` is a
+    real search of an evening on two cores, `paper-vector` has the paper's size and procedure. `quick-image`,
+    `laptop-image` and `paper-image-search` are those for pixels; there are some for discrete actions and for Atari
+    games, too. With several environments one loss is searched for all of them, and scores are relative to the plain
+    agent's. Some lines to start from:
 
         a2ls search --env cheetah-run --preset quick
         a2ls search --env cheetah-run walker-walk reacher-easy --max-hours 3
         a2ls search --env walker-walk --baselines sac curl --baseline-seeds 5 --max-hours 8
-        a2ls search --env Pendulum-v1 --action-repeat 1 --steps 20000 --operators mse "inner +neg" --baselines none
+        a2ls search --env Pendulum-v1 --steps 20000 --operators mse "inner +neg" --baselines none
         a2ls search --env cartpole-swingup --pixels --preset quick
         a2ls search --env LunarLander-v3
+        a2ls search --objective my_module:train --steps 100
         a2ls search --resume runs/my-search
         a2ls search --resume runs/my-search --stages 10
+        a2ls search --env cheetah-run --preset paper-vector --engine ray
     """
 
     settings: Annotated[SearchConfig, tyro.conf.arg(name="")]
@@ -99,24 +107,23 @@ class Arguments:
     """Where settings come from that no option sets. `quick` is `quick-image` with --pixels, `quick-atari` for Atari
     games and `quick-discrete` for other discrete actions, and so is `laptop`."""
 
-    workers: int = field(default_factory=available_cores)
-    """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+    machines: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
 
-    stall_minutes: StallMinutes = 0.0
+    keep: Annotated[KeepOptions, tyro.conf.arg(name="")] = field(default_factory=KeepOptions)
 
-    out: Path | None = None
+    out: OutFolder = None
     """The folder for the search; a new one below runs/ if not given."""
 
     storage: str = ""
-    """URL of the Optuna storage for the candidates, such as sqlite:////data/searches.db; by default a file in the
-    folder."""
+    """URL of the Optuna storage for the candidates, such as postgresql://me@server/searches or
+    sqlite:////data/searches.db; by default a file in the folder. docs/storage.md says which to take."""
 
     name: str = ""
     """Name of the search in that storage; by default that of the folder."""
 
     resume: Path | None = None
-    """Go on with the search in this folder. Of its settings, only --workers, --stages and the budget (--max-trials,
-    --max-env-steps, --max-hours) may be given anew: more of them prolongs a search."""
+    """Go on with the search in this folder. Of its settings, only --stages and the budget (--max-trials,
+    --max-env-steps, --max-hours) may be given anew: more of them prolongs a search. It may run elsewhere, too."""
 
     retry_failed: bool = False
     """With --resume: train the candidates again that have failed, as after a fault of the machine."""
@@ -127,14 +134,14 @@ def run(arguments: Sequence[str]) -> None:
     arguments, others = split_environments(arguments)
     defaults, folder = _defaults(arguments, others)
     chosen = parse(Arguments, "a2ls search", arguments, defaults)
-    require(chosen, ("workers",), lambda value: value >= 1, "be at least 1")
+    chosen.machines.require_suitable()
     _check(chosen)
     chosen_training = chosen.settings.training
     name = preset_for(
         chosen.preset,
         chosen_training.environment.env,
         chosen_training.algorithm,
-        pixels=chosen_training.environment.pixels,
+        pixels=chosen_training.environment.sees_images,
         allowed=get_args(SearchPresetName),
     )
     if chosen.retry_failed and folder is None:
@@ -147,7 +154,7 @@ def run(arguments: Sequence[str]) -> None:
     if chosen.retry_failed:
         say(Screen(), f"{count_of(folder.retry_failed(), 'failed candidate')} to be tried again")
     about = "" if chosen.resume else f"preset {name}"
-    search_in_view(folder, chosen.workers, chosen.stall_minutes, about=about)
+    search_in_view(folder, chosen.machines, keep=chosen.keep, about=about)
     print_summary(Screen(), folder)
 
 
@@ -176,6 +183,7 @@ def _defaults(arguments: Sequence[str], others: tuple[str, ...]) -> tuple[Argume
 def _check(chosen: Arguments) -> None:
     """What can be known to be of no use before anything is written."""
     config, budget = chosen.settings, chosen.budget
+    require_packages(chosen.keep)
     if not config.training.agent.trains_encoder:
         raise BadInput("the agent has no encoder that losses can train, as a search needs it: choose another --encoder")
     steps = stage_trainings(config, 1) * max(each.steps for each in config.configs)
@@ -191,8 +199,8 @@ def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> Non
         defaults,
         settings=replace(defaults.settings, stages=chosen.settings.stages),
         budget=chosen.budget,
-        workers=chosen.workers,
-        stall_minutes=chosen.stall_minutes,
+        machines=chosen.machines,
+        keep=chosen.keep,
         resume=chosen.resume,
         retry_failed=chosen.retry_failed,
     )
@@ -202,30 +210,48 @@ def _change(folder: SearchFolder, chosen: Arguments, defaults: Arguments) -> Non
 
 
 def search_in_view(
-    folder: SearchFolder, workers: int, stall_minutes: float = 0.0, *, about: str = "", program: str = "a2ls"
+    folder: SearchFolder,
+    machines: EngineOptions,
+    *,
+    keep: KeepOptions | None = None,
+    about: str = "",
+    program: str = "a2ls",
 ) -> None:
     """Search what the folder says, from wherever it stands, and show how it goes.
 
     Args:
         folder: The search.
-        workers: Worker processes.
-        stall_minutes: A training of which nothing was heard for so long is ended; 0 for none.
+        machines: Where trainings run.
+        keep: What is kept of the trainings beside their results.
         about: Words for the heading.
         program: What to type for this program.
     """
-    limit = stall_seconds(stall_minutes)
+    keep = keep or KeepOptions()
     folder.files.mend()
     config, budget = folder.config, folder.settings.budget
     seconds_left = budget.max_hours * 3600 - folder.seconds_spent() if budget.max_hours else float("inf")
-    progress = SearchProgress(
-        config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
-    )
     if folder.files.taken_by_default:
         say(Screen(), by_default_words(folder.files.taken_by_default))
     header = ", ".join(filter(None, (*config.environments, about, f"in {folder.path}")))
     go_on = resume_command("search", folder.path, program)
-    with says_how_to_go_on(go_on, progress.summary), SearchView(progress, header) as view:
-        folder.run(workers=workers, stall_seconds=limit, on_event=view.on_event, on_wait=view.on_wait)
+    with machines.opened(folder.files) as engine:
+        workers = machines.local_workers if engine is None else engine.workers
+        progress = SearchProgress(
+            config, folder.limit, workers, lambda: SearchRecords.of(folder), budget_seconds=seconds_left
+        )
+        with (
+            says_how_to_go_on(go_on, progress.summary),
+            SearchView(progress, header) as view,
+            logged_search(folder, keep, view.on_event) as on_event,
+        ):
+            folder.run(
+                engine,
+                workers=workers,
+                stall_seconds=machines.stall_seconds,
+                keep_policies=keep.keep_policies,
+                on_event=on_event,
+                on_wait=view.on_wait,
+            )
 
 
 class _Spent(NamedTuple):
@@ -310,7 +336,11 @@ def _warnings(folder: SearchFolder, dataset: Dataset) -> list[str]:
 
 def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spent | None, program: str) -> str:
     path = shlex.quote(str(folder.path))
-    commands = {"all candidates": f"{program} top {path}"}
+    commands = {
+        "all candidates": f"{program} top {path}",
+        "a page with all figures": f"{program} report {path}",
+        "the same in the browser": f"{program} dashboard {path}",
+    }
     if spent is not None:
         commands["the rest of the search"] = f"{resume_command('search', folder.path, program)} {spent.option} 0"
     if best:
@@ -319,16 +349,16 @@ def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spen
         commands |= {
             "the best again, with other seeds": f"{program} validate {path}",
             "what the best one predicts": f"{program} losses {loss}",
-            "an agent with the best one": f"{program} train {training} --loss {loss}",
         }
-    width = max(map(len, commands))
-    return "To go on:\n\n" + "\n".join(f"  {about:{width}}   {command}" for about, command in commands.items())
+        if folder.config.training.algorithm != OBJECTIVE:
+            commands["an agent with the best one"] = f"{program} train {training} --loss {loss}"
+    return next_commands(commands)
 
 
 def _training_options(config: TrainConfig) -> str:
     """Environment and agent as options of `a2ls train`, without those that are as by default."""
     environment = config.environment
-    default = to_mapping(EnvironmentConfig(environment.env))
+    default = to_mapping(EnvironmentConfig(environment.env, action_repeat(environment.env)))
     given = [option_text(name, value) for name, value, _ in differences(to_mapping(environment), default)]
     agent = [] if config.algorithm in USUAL_AGENTS else [option_text("agent", config.algorithm)]
     return " ".join((option_text("env", environment.env), *given, *agent))

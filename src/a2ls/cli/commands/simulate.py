@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from a2ls._errors import require
 from a2ls.analysis import json_text
 from a2ls.cli._files import write_text
-from a2ls.cli._options import Several, available_cores, flat, new_folder, parse
+from a2ls.cli._options import OutFolder, Several, available_cores, flat, new_folder, parse
 from a2ls.cli.views.text import Screen, say, titled_table
 from a2ls.simulation import (
     RESULT_HEADINGS,
@@ -86,8 +86,8 @@ class Arguments:
     """Trainings to fit the model to: folders of `a2ls search` or `benchmark`, or files of `a2ls export`. Those of mse
     losses and of plain SAC count. If not given, those that come with this program."""
 
-    out: Path | None = None
-    """Folder for simulation.json, with all numbers, and simulation.html; below runs/ if not given."""
+    out: OutFolder = None
+    """The folder for simulation.json, with all numbers, and simulation.html; below runs/ if not given."""
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -34,10 +34,10 @@ _DEFAULT_COUNT = 10
 
 @dataclass(frozen=True)
 class Arguments:
-    """List the candidates of a search, best first, beside its baselines. The search may still be running.
+    """List the candidates of a search, best first, beside its baselines.
 
-    A candidate's history is read from the right: `12 <- 3+5 <- 0` was crossed from 3 and 5, and 3 was bred from 0.
-    Some lines to start from:
+    The search may still be running. A candidate's history is read from the right: `12 <- 3+5 <- 0` was crossed from 3
+    and 5, and 3 was bred from 0. Some lines to start from:
 
         a2ls top runs/my-search
         a2ls top runs/my-search --stage 2 --count 5

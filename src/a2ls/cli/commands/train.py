@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -14,10 +15,12 @@ from rich.text import Text
 from a2ls import recorder, training
 from a2ls._errors import BadInput, Failure, require
 from a2ls._schema import by_default_words
-from a2ls.cli._options import early_options, new_folder, parse, refuse_settings, require_threads
+from a2ls.agents import ObjectiveConfig
+from a2ls.cli._options import OutFolder, early_options, new_folder, parse, refuse_settings, require_threads
 from a2ls.cli.views.curves import LabelledCurve, curves_table
-from a2ls.cli.views.text import Screen, resume_command, say, says_how_to_go_on, warn
+from a2ls.cli.views.text import Screen, next_commands, resume_command, say, says_how_to_go_on, warn
 from a2ls.cli.views.training import TrainingView, loss_label, run_label, summary_table, warnings
+from a2ls.loggers import LogTargets, logging_to, open_loggers, require_packages
 from a2ls.training import (
     DEFAULT_CHECKPOINT_SECONDS,
     DEFAULT_PRESET,
@@ -33,19 +36,21 @@ from a2ls.training import (
     parse_loss,
     preset,
     read_job,
+    to_mapping,
     with_baseline,
 )
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train an agent with an auxiliary loss, or with none, and keep everything in a folder.
+    """Train an agent with an auxiliary loss, or with none.
 
-    Settings are taken from the preset, then from the file of --config, then from the baseline, then from the options.
-    The defaults below are those of the preset that was chosen. Some lines to start from:
+    Everything is kept in a folder. Settings are taken from the preset, then from the file of --config, then from the
+    baseline, then from the options. The defaults above are those of the preset that was chosen. Some lines to start
+    from:
 
         a2ls train --env cheetah-run --loss a2-winner
-        a2ls train --env Pendulum-v1 --action-repeat 1 --steps 20000 --loss "s0 a0 -> s1"
+        a2ls train --env Pendulum-v1 --steps 20000 --loss "s0 a0 -> s1"
         a2ls train --env walker-walk --preset paper-vector --baseline sac-identity
         a2ls train --env cheetah-run --pixels --loss a2-winner --video
         a2ls train --env walker-walk --preset paper-image --baseline drq
@@ -77,7 +82,7 @@ class Arguments:
     config: Path | None = None
     """A TOML file with settings, such as the config.toml of an earlier run."""
 
-    out: Path | None = None
+    out: OutFolder = None
     """The folder for the run; a new one below runs/ if not given."""
 
     resume: Path | None = None
@@ -95,6 +100,8 @@ class Arguments:
     keep_checkpoints: bool = False
     """Keep a checkpoint of every evaluation in the folder, for `a2ls landscape --kept`."""
 
+    log: Annotated[LogTargets, tyro.conf.arg(name="")] = field(default_factory=LogTargets)
+
     threads: int = 1
     """Threads of the one training; several trainings at once are faster with one each."""
 
@@ -107,7 +114,7 @@ def run(arguments: Sequence[str]) -> None:
     require_threads(chosen.threads)
     require(chosen, ("seed", "checkpoint_seconds"), lambda value: value >= 0, "not be negative")
     if chosen.resume is not None:
-        others = ("--video", "--checkpoint-seconds", "--keep-checkpoints", "--threads")
+        others = ("--video", "--checkpoint-seconds", "--keep-checkpoints", "--wandb", "--mlflow", "--threads")
         refuse_settings(chosen, _allowed_with_resume(chosen), "run", *others)
         folder = RunFolder.open(chosen.resume)
     else:
@@ -116,6 +123,9 @@ def run(arguments: Sequence[str]) -> None:
         if own is not None and loss != own:
             raise BadInput(f"loss is {chosen.loss!r}, but {chosen.baseline} has one of its own: leave one out")
         job = TrainJob(chosen.settings, loss, chosen.seed)
+        require_packages(chosen.log)
+        if isinstance(job.config.agent, ObjectiveConfig):
+            raise BadInput("an objective trains by itself: `a2ls train` is for agents; call the function instead")
         # Before the folder, so that nothing is left behind if it cannot be used.
         training.require_trainable(job.config, render=chosen.video)
         path = chosen.out or new_folder(job.config.environment.env, loss_label(job), f"seed{job.seed}")
@@ -130,6 +140,7 @@ def run(arguments: Sequence[str]) -> None:
         checkpoint_seconds=chosen.checkpoint_seconds,
         keep_checkpoints=chosen.keep_checkpoints,
         video=video,
+        log=chosen.log,
     )
 
 
@@ -148,6 +159,7 @@ def _allowed_with_resume(chosen: Arguments) -> Arguments:
         video_format=chosen.video_format,
         checkpoint_seconds=chosen.checkpoint_seconds,
         keep_checkpoints=chosen.keep_checkpoints,
+        log=chosen.log,
         threads=chosen.threads,
     )
 
@@ -158,16 +170,20 @@ def train_in_view(
     checkpoint_seconds: float = DEFAULT_CHECKPOINT_SECONDS,
     keep_checkpoints: bool = False,
     video: VideoFormat | None = None,
+    log: LogTargets | None = None,
 ) -> None:
     """Train what the folder says, with progress and a summary."""
     job = folder.job
     console = Screen()
-    about = f", {job.config.steps:,} steps, in {folder.path}"
+    steps = f"{job.config.steps:,} env steps ({job.config.agent_steps:,} agent steps)"
+    about = f", {steps}, in {folder.path}"
     console.print(Text.assemble((run_label(job), "bold"), about), soft_wrap=True)
     if folder.taken_by_default:
         say(console, by_default_words(folder.taken_by_default))
+    settings = {"loss": loss_text(job.loss), "seed": job.seed, **to_mapping(job.config)}
+    loggers = open_loggers(log or LogTargets(), folder.path, name=folder.home.name, config=settings)
     try:
-        with says_how_to_go_on(resume_command("train", folder.path)), TrainingView(job) as view:
+        with logging_to(loggers), says_how_to_go_on(resume_command("train", folder.path)), TrainingView(job) as view:
             result = training.run_in_folder(
                 folder,
                 on_start=view.on_start,
@@ -176,15 +192,22 @@ def train_in_view(
                 checkpoint_seconds=checkpoint_seconds,
                 keep_checkpoints=keep_checkpoints,
                 video=video,
+                loggers=loggers,
             )
     except training.Diverged as error:
         raise Failure(f"{error}. Its curve is kept in {folder.path}") from error
     if result.state == "diverged":
         raise Failure(f"{folder.path} cannot go on: {result.reason}")
     console.print(curves_table([LabelledCurve(loss_label(job), folder.read_curve())]))
-    console.print(summary_table(folder, result))
+    console.print(summary_table(folder, result, video))
     for warning in warnings(result):
         warn(console, warning)
+    path = shlex.quote(str(folder.path))
+    commands = {
+        "let the agent play": f"a2ls enjoy {path}",
+        "its curve, beside those of other runs": f"a2ls curves {path}",
+    }
+    say(console, "\n" + next_commands(commands))
 
 
 def _base_job(arguments: Sequence[str]) -> TrainJob:

@@ -15,18 +15,20 @@ from rich.console import Console
 from a2ls._errors import Failure, require
 from a2ls._formatting import level_text
 from a2ls._statistics import MANY_SEEDS
+from a2ls.agents import OBJECTIVE
 from a2ls.benchmark import NoVerdict, Validation, Verdict
 from a2ls.cli._grid import check_environments, fail_if_missing, train_grid
+from a2ls.cli._keeping import KeepOptions
 from a2ls.cli._options import (
+    EngineOptions,
     Several,
-    StallMinutes,
     TrainingOptions,
-    available_cores,
     parse_for_environments,
     settings_options,
 )
 from a2ls.cli.views.results import negative_note, seeds_notes, verdict_table
 from a2ls.cli.views.text import Screen, print_verdict, say
+from a2ls.loggers import require_packages
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.studies import loss_label
 from a2ls.training import NotARun, TrainConfig, in_environment, preset
@@ -34,7 +36,7 @@ from a2ls.training import NotARun, TrainConfig, in_environment, preset
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train the best losses of a search again, in several environments and with fresh seeds: is one a winner?
+    """Train the best losses of a search again, with fresh seeds: is one a winner?
 
     A search trains most losses once, and what it knows of the best is uncertain. So the best few are trained anew, with
     seeds that the search has not used, beside a baseline: the scores that selected a loss do not count again. The
@@ -74,16 +76,17 @@ class Arguments:
     """What to compare with; by default the agent without a loss. SAC has sac, sac-identity, curl and rad, and for
     pixels sac, sac-no-aug, curl, rad and drq. Its mean in each environment is 1."""
 
-    workers: int = field(default_factory=available_cores)
-    """Worker processes, which train with one thread each; by default one for each core. It changes no result."""
+    machines: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
 
-    stall_minutes: StallMinutes = 0.0
+    keep: Annotated[KeepOptions, tyro.conf.arg(name="")] = field(default_factory=KeepOptions)
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     search, chosen, configs = _parse(arguments)
-    require(chosen, ("workers", "top", "seeds"), lambda value: value >= 1, "be at least 1")
+    chosen.machines.require_suitable()
+    require(chosen, ("top", "seeds"), lambda value: value >= 1, "be at least 1")
+    require_packages(chosen.keep)
     check_environments(configs)
     validation = Validation.prepare(
         search,
@@ -95,7 +98,8 @@ def run(arguments: Sequence[str]) -> None:
     )
     console = Screen()
     _print_selected(console, validation)
-    train_grid(validation.benchmark, chosen.workers, chosen.stall_minutes, shlex.join(["a2ls", "validate", *arguments]))
+    go_on = shlex.join(["a2ls", "validate", *arguments])
+    train_grid(validation.benchmark, chosen.machines, go_on, chosen.keep)
     try:
         verdict = validation.verdict()
     except NoVerdict as error:
@@ -181,11 +185,12 @@ def _print_next(
         f"a2ls benchmark --loss {file} --baseline {shlex.quote(verdict.baseline)} --env {envs} --seeds 10 "
         f"--first-seed {max(verdict.seeds) + 1} {settings}"
     )
+    train = f"a2ls train --loss {file} --env {env} {settings}"
     if verdict.outcome == "better":
         kept = f"The winner, {verdict.name}, is kept in {path}:\n\n  {best.loss}"
         commands = {
             f"a2ls losses {file}": "what it predicts",
-            f"a2ls train --loss {file} --env {env} {settings}": "an agent with it",
+            **({} if configs[0].algorithm == OBJECTIVE else {train: "an agent with it"}),
             benchmark: "how good it is, with other seeds",
         }
     elif verdict.outcome == "unclear":

@@ -31,8 +31,8 @@ def curves_table(curves: Sequence[LabelledCurve], unit: Unit = AULC) -> Table:
     """One row per evaluation step and one column per curve, scores with bars on a common scale; the AULC below."""
     scores = [{point.step: point.score for point in curve.points} for _, curve in curves]
     highest = max((score for column in scores for score in column.values()), default=0.0)
-    table = Table(box=box.SIMPLE_HEAD, show_footer=True, title="Score by step", title_justify="left")
-    table.add_column("step", justify="right", footer=unit.name)
+    table = Table(box=box.SIMPLE_HEAD, show_footer=True, title="Score by env step", title_justify="left")
+    table.add_column("env step", justify="right", footer=unit.name)
     for label, curve in curves:
         footer = Text(f"{unit.text(curve.aulc):>8}" if curve.points else "no evaluation yet", style="bold")
         table.add_column(label, footer=footer, overflow="fold")
@@ -60,7 +60,7 @@ def curves_side_by_side(curves: Sequence[LabelledCurve], width: int, unit: Unit 
     steps = sorted({point.step for _, curve in curves for point in curve.points})
     chosen = [steps[round((i + 1) * len(steps) / _MOST_STEPS) - 1] for i in range(_MOST_STEPS)]
     chosen = chosen if len(steps) > _MOST_STEPS else steps
-    table = titled_table("Score by step")
+    table = titled_table("Score by env step")
     table.add_column("", overflow="fold")
     for step in chosen:
         table.add_column(f"{step:,}", justify="right", no_wrap=True)

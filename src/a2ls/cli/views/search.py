@@ -258,9 +258,9 @@ class SearchProgress:
         return text
 
     def _candidate_text(self, candidate: Candidate, place: int) -> str:
-        where = f"stage {candidate.stage}, candidate {place} of {self.stage_size(candidate.stage)}"
-        # What others say of it, such as further trainings and promotions, is by its number.
-        where += f" (number {candidate.number})" if len(self.config.rungs) > 1 else ""
+        # A candidate has the same number in all tables, lines and figures. How many of its stage have ended is another.
+        place_of = f"stage {candidate.stage}, {place} of {self.stage_size(candidate.stage)}"
+        where = f"candidate {candidate.number} ({place_of})"
         return f"{where}{self._in(candidate)}: {_outcome(candidate)}{self._standing()}: {loss_label(candidate.loss)}"
 
     def _further_text(self, record: FurtherTraining) -> str:
@@ -332,7 +332,7 @@ def _outcome(record: TrialRecord) -> str:
     score = finite_score(record)
     text = "no AULC" if score is None else f"AULC {score:.1f}"
     if record.state == "pruned" and record.curve.points:
-        text = f"pruned after step {record.curve.points[-1].step:,} with {text} so far"
+        text = f"pruned after env step {record.curve.points[-1].step:,} with {text} so far"
     if isinstance(record, Candidate) and record.repeat_of is not None:
         return f"{text}, taken over from candidate {record.repeat_of}, which has the same loss"
     return text if record.seconds is None else f"{text} in {duration(record.seconds)}"

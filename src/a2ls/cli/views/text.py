@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,6 +71,12 @@ def says_how_to_go_on(command: str, summary: Callable[[], str] | None = None) ->
 def resume_command(command: str, folder: Path, program: str = "a2ls") -> str:
     """What to type to go on with what is in a folder."""
     return f"{program} {command} --resume {shlex.quote(str(folder))}"
+
+
+def next_commands(commands: Mapping[str, str]) -> str:
+    """What to type next, by what it is for."""
+    width = max(map(len, commands))
+    return "To go on:\n\n" + "\n".join(f"  {about:{width}}   {command}" for about, command in commands.items())
 
 
 def titled_table(title: str) -> Table:

@@ -14,7 +14,7 @@ from rich.text import Text
 from a2ls._formatting import duration
 from a2ls.cli.views.text import Screen
 from a2ls.space import names_of
-from a2ls.training import CurvePoint, Result, RunFolder, TrainJob, loss_text
+from a2ls.training import CurvePoint, Result, RunFolder, TrainJob, VideoFormat, loss_text
 
 if TYPE_CHECKING:
     from a2ls.training import Training
@@ -33,7 +33,7 @@ def loss_label(job: TrainJob) -> str:
 def run_label(job: TrainJob) -> str:
     """What to call a run among others."""
     environment = job.config.environment
-    seen = f" from pixels ({environment.frame_size} x {environment.frame_size})" if environment.pixels else ""
+    seen = f" from pixels ({environment.frame_size} x {environment.frame_size})" if environment.sees_images else ""
     return f"{environment.env}{seen}, {loss_label(job)}, seed {job.seed}"
 
 
@@ -49,7 +49,7 @@ class TrainingView:
         self._progress = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.completed:,}/{task.total:,} steps"),
+            TextColumn("{task.completed:,}/{task.total:,} env steps"),
             TextColumn("{task.fields[score]}"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
@@ -79,7 +79,7 @@ class TrainingView:
         self._start_step, self._start_updates = training.step, training.updates
         self._progress.reset(self._task, completed=training.step)
         if training.step:
-            self._console.print(f"resumed at step {training.step:,}")
+            self._console.print(f"resumed at env step {training.step:,}")
 
     def on_step(self, training: Training) -> None:
         """Another agent step is taken."""
@@ -92,19 +92,19 @@ class TrainingView:
         self._progress.update(self._task, completed=training.step, rate=rate)
         if not self._console.is_terminal:
             left = seconds * (self._job.config.steps - training.step) / max(training.step - self._start_step, 1)
-            self._line(f"step {training.step:,} of {self._job.config.steps:,}, {rate}, about {duration(left)} left")
+            self._line(f"env step {training.step:,} of {self._job.config.steps:,}, {rate}, about {duration(left)} left")
 
     def on_evaluation(self, point: CurvePoint) -> None:
         """The agent was evaluated."""
         self._progress.update(self._task, completed=point.step, score=f"score {point.score:.1f}")
-        self._line(f"step {point.step:,}: score {point.score:.1f}")
+        self._line(f"env step {point.step:,}: score {point.score:.1f}")
 
     def _line(self, text: str) -> None:
         self._console.print(f"{loss_label(self._job)}: {text}", highlight=False)
 
 
-def summary_table(folder: RunFolder, result: Result) -> Table:
-    """What a run came to."""
+def summary_table(folder: RunFolder, result: Result, video: VideoFormat | None = None) -> Table:
+    """What a run came to, and where its video is, if there is one."""
     table = Table(box=None, show_header=False, padding=(0, 2))
     evaluations = f"  (mean score of {len(folder.read_curve().points)} evaluations)"
     table.add_row("AULC", Text.assemble((f"{result.aulc:.1f}", "bold"), evaluations))
@@ -112,6 +112,8 @@ def summary_table(folder: RunFolder, result: Result) -> Table:
     table.add_row("time", f"{duration(result.seconds)}, evaluations included")
     table.add_row("memory", f"{result.peak_memory_mb:.0f} MB at most")
     table.add_row("folder", str(folder.path))
+    if video is not None:
+        table.add_row("video", str(folder.path / f"video.{video}"))
     return table
 
 

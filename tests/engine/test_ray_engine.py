@@ -1,0 +1,114 @@
+"""`RayEngine` on a real cluster of two nodes on this machine, and what is said where there is none."""
+
+import importlib.util
+import socket
+from dataclasses import replace
+
+import pytest
+
+from a2ls import BadInput
+from a2ls.cli import main
+from a2ls.engine import RayEngine, require_cluster
+from a2ls.search import SearchFolder
+from a2ls.testing import EngineConformance, ray_cluster
+
+# One process starts the one cluster.
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with ray_cluster(2, 1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def shared(cluster, tmp_path_factory):
+    """Two of the three processors are its own; one is left to other engines."""
+    folder = tmp_path_factory.mktemp("ray")
+    with RayEngine("shared", address=cluster.address, workers=2, log=folder / "workers.log") as engine:
+        engine.folder = folder
+        yield engine
+
+
+class TestRayEngine(EngineConformance):
+    @pytest.fixture
+    def engine(self, shared):
+        return shared
+
+
+def scores(folder):
+    return [(candidate.label, candidate.curve) for candidate in folder.candidates()]
+
+
+@pytest.fixture(scope="session")
+def small_search(tiny_search):
+    training = replace(tiny_search.training, steps=400, evaluations=2, compiled=False)
+    return replace(tiny_search, training=training, population_size=2, stages=2, baselines=())
+
+
+def test_a_search_on_a_cluster_finds_what_one_on_this_machine_finds(cluster, shared, small_search, tmp_path):
+    folder = SearchFolder.create(tmp_path / "cluster", small_search)
+    with RayEngine("search", address=cluster.address, workers=1, checkpoints=str(tmp_path / "shared")) as engine:
+        folder.run(engine)
+    local = SearchFolder.create(tmp_path / "local", small_search)
+    local.run(workers=1)
+    assert len(scores(local)) == 4
+    assert scores(folder) == scores(local)
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_node_with_another_version_is_refused(cluster, shared, small_search, tmp_path, monkeypatch):
+    monkeypatch.setattr("a2ls.engine._ray_engine.version", lambda _: "9.9")
+    folder = SearchFolder.create(tmp_path / "cluster", small_search)
+    with (
+        RayEngine("version", address=cluster.address, workers=1) as engine,
+        pytest.raises(BadInput, match=r"has a2ls .*, but the search has 9\.9: install one version on all machines"),
+    ):
+        folder.run(engine)
+
+
+def test_a_training_that_no_node_has_room_for_is_refused(cluster, shared):
+    words = r"cpus is 1 and gpus is 0\.5, but no node .*: they have 1 CPUs and 0 GPUs, 2 CPUs and 0 GPUs\."
+    with pytest.raises(BadInput, match=words):
+        RayEngine("gpus", address=cluster.address, gpus=0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"workers": 0}, "workers is 0"),
+        ({"cpus": -1.0}, "cpus is -1.0, but must be a number that is not negative"),
+        ({"cpus": 0.0}, "cpus and gpus are both 0"),
+        ({"gpus": 1.5}, "gpus is 1.5, but more than one must be a whole number"),
+        ({"checkpoints": "nosuch://here"}, "checkpoints is 'nosuch://here', which cannot be opened"),
+        ({"checkpoints": "/proc/nowhere"}, "checkpoints is '/proc/nowhere', where nothing can be written"),
+        ({"address": "here"}, "address is 'here', but must be 'auto' or host:port"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused_before_anything_is_connected(options, words):
+    with pytest.raises(BadInput, match=words):
+        RayEngine("options", **options)
+
+
+def test_without_ray_the_message_names_the_extra(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ray" else found(name))
+    with pytest.raises(BadInput, match=r"pip install 'a2ls\[ray\]'"):
+        require_cluster("auto")
+
+
+def test_without_a_cluster_a_command_ends_at_once_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    with socket.socket() as taken:  # Bound, and nobody listens.
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = ["search", "--engine", "ray", "--address", address, "--out", str(tmp_path / "search")]
+        assert main(command) == 2
+    assert f"no Ray cluster answers at the address '{address}'" in capsys.readouterr().err
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    assert main(["search", "--engine", "ray", "--out", str(tmp_path / "search")]) == 2
+    assert "there is no Ray cluster on this machine" in capsys.readouterr().err
+    assert main(["search", "--gpus", "0.5", "--out", str(tmp_path / "search")]) == 2
+    assert "--gpus is for a cluster: give --engine ray, too" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
