@@ -186,6 +186,17 @@ def test_a_run_that_its_environment_ends_has_failed_in_a_line(name, words, tmp_p
     assert RunFolder.open(Path("mine")).read_result() is None
 
 
+def test_an_interrupt_that_python_would_drop_arrives(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert train_in("Distracted", "--out", "mine", "--steps", "20000") == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "go on with:  a2ls train --resume mine" in capsys.readouterr().out
+    assert RunFolder.open(Path("mine")).read_result() is None
+
+
 def test_two_processes_do_not_train_in_one_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folder = RunFolder.create(Path("mine"), job("Calm").training)

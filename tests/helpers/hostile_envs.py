@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002  (Gymnasium gives the signatures)
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -61,6 +62,17 @@ class Interrupts(Calm):
         raise KeyboardInterrupt
 
 
+class Distracted(Calm):
+    """Ctrl-C comes while Python removes an object, where it drops every error."""
+
+    class Last:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def strike(self):
+        self.Last()
+
+
 class SetsThreads(Calm):
     def strike(self):
         torch.set_num_threads(torch.get_num_threads() + 1)
@@ -98,5 +110,6 @@ class Short(Calm):
     length = 1
 
 
-for kind in (Calm, Hangs, Exits, EndsOddly, Interrupts, SetsThreads, Breaks, Moves, Breeds, Endless, Short):
+ALL = (Calm, Hangs, Exits, EndsOddly, Interrupts, Distracted, SetsThreads, Breaks, Moves, Breeds, Endless, Short)
+for kind in ALL:
     gymnasium.register(f"Hostile/{kind.__name__}-v0", entry_point=f"{__name__}:{kind.__name__}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import importlib
 import os
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.table import Table
@@ -53,7 +56,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         hint = did_you_mean(nearest(name, COMMANDS)) or f"allowed are {', '.join(COMMANDS)}"
         return _fail("a2ls", f"unknown command {name!r}: {hint}", 2)
-    return _run(name, arguments[1:])
+    with _interrupts_delivered():
+        return _run(name, arguments[1:])
+
+
+@contextmanager
+def _interrupts_delivered() -> Iterator[None]:
+    """Let no Ctrl-C get lost.
+
+    Python drops errors in destructors and in callbacks of weak references, and tells a hook. If it is in one of these
+    that an interrupt arrives, it is sent again a moment later, when Python is somewhere else.
+    """
+    before = sys.unraisablehook
+
+    def send_again(dropped: sys.UnraisableHookArgs) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            before(dropped)
+            return
+        timer = threading.Timer(0.05, _thread.interrupt_main)
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _run(name: str, arguments: list[str]) -> int:
