@@ -27,7 +27,7 @@ from a2ls.search._population import Proposal
 from a2ls.search._race import PROMOTED_KEY
 from a2ls.search._search import Settings
 from a2ls.studies import Candidate, FurtherTraining, StudyFolder, TrialRecord
-from a2ls.training import TrainJob, to_mapping
+from a2ls.training import TrainConfig, TrainJob, to_mapping, with_mapping
 
 Identity = tuple[str, str | None, int]
 
@@ -82,13 +82,23 @@ class RecallingEngine:
 def known_trainings(rows: Iterable[Mapping[str, Any]]) -> dict[Identity, TrialRecord]:
     """The finished trainings of an export."""
     finished = (row for row in rows if row["state"] == "finished")
-    return {(row["settings"], row["canonical"], row["seed"]): to_record(row) for row in finished}
+    return {
+        (
+            _settings_text(with_mapping(TrainConfig(), json.loads(row["settings"]))),
+            row["canonical"],
+            row["seed"],
+        ): to_record(row)
+        for row in finished
+    }
 
 
 def _identity_of_job(job: TrainJob) -> Identity:
-    """All that a curve depends on, as an export has it."""
-    settings = json.dumps({name: value for name, value in to_mapping(job.config).items() if name != "preset"})
-    return settings, None if job.loss is None else str(job.loss.canonical()), job.seed
+    """All that a curve depends on, as this version writes it: settings that an older one did not have are filled in."""
+    return _settings_text(job.config), None if job.loss is None else str(job.loss.canonical()), job.seed
+
+
+def _settings_text(config: TrainConfig) -> str:
+    return json.dumps({name: value for name, value in to_mapping(config).items() if name != "preset"})
 
 
 def _propose_again(folder: SearchFolder, records: Sequence[TrialRecord]) -> None:
