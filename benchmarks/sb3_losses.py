@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -31,13 +32,14 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from a2ls import preset
-from a2ls._statistics import mean_estimate
+from a2ls._statistics import cautious_interval, normalised_estimate
 from a2ls.envs import make_env
 from a2ls.sb3 import SAC
 from a2ls.training import TrainConfig
 
 ENVIRONMENTS = ("cheetah-run", "walker-walk")
 METHODS = ("a2-winner", "same networks", "stable-baselines3")
+BASELINE = "same networks"
 """With the loss; without it, through the same encoder; the class of Stable-Baselines3, without an encoder."""
 HIDDEN, RATE = 256, 1e-3
 # Of the environment that agents are evaluated in, whatever the seed of the training.
@@ -134,27 +136,41 @@ def train(config: TrainConfig, method: str, seed: int) -> Run:
 
 
 def table(runs: Iterable[Run]) -> Table:
-    """AULC and last score of every method in every environment, with 95 % intervals of their means."""
+    """AULC of every method in every environment and over all, beside that of the same networks without the loss."""
     drawn = Table(title="AULC, and score at the end", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("environment", "method"):
         drawn.add_column(heading, no_wrap=True)
-    for heading in ("seeds", "AULC", "95 %", "at the end", "95 %", "seconds"):
+    for heading in ("of each seed", "mean", f"of {BASELINE}", "95 %", "at the end", "seconds"):
         drawn.add_column(heading, justify="right", no_wrap=True)
-    found = list(runs)
-    for env in dict.fromkeys(run.env for run in found):
-        for method in METHODS:
-            own = [run for run in found if (run.env, run.method) == (env, method)]
-            if own:
-                last = [float(run.scores.split()[-1]) for run in own]
-                cells = [*_estimate([run.aulc for run in own]), *_estimate(last)]
-                drawn.add_row(env, method, str(len(own)), *cells, f"{np.mean([run.seconds for run in own]):.0f}")
+    found: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        found.setdefault(run.env, {}).setdefault(run.method, []).append(run)
+    for env, methods in found.items():
+        for method in filter(methods.__contains__, METHODS):
+            own = methods[method]
+            drawn.add_row(
+                env,
+                method,
+                " ".join(f"{run.aulc:.0f}" for run in own),
+                f"{np.mean([run.aulc for run in own]):.1f}",
+                *_relative(method, [methods]),
+                f"{np.mean([float(run.scores.split()[-1]) for run in own]):.1f}",
+                f"{np.mean([run.seconds for run in own]):.0f}",
+            )
+    for method in METHODS:
+        if method != BASELINE:
+            drawn.add_row("all", method, "", "", *_relative(method, list(found.values())), "", "")
     return drawn
 
 
-def _estimate(values: list[float]) -> tuple[str, str]:
-    estimate = mean_estimate(np.array(values))
-    interval = estimate.interval
-    return f"{estimate.value:.1f}", "" if interval is None else f"{interval.low:.1f} to {interval.high:.1f}"
+def _relative(method: str, environments: list[dict[str, list[Run]]]) -> tuple[str, str]:
+    """The AULC of a method where the baseline's is 1, with the interval that holds from few seeds, too."""
+    if method == BASELINE or any({method, BASELINE} - methods.keys() for methods in environments):
+        return "", ""
+    own, base = ([np.array([run.aulc for run in each[name]]) for each in environments] for name in (method, BASELINE))
+    interval = cautious_interval(own, base)
+    shown = "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+    return f"{normalised_estimate(own, base).value:.2f}", shown
 
 
 def main() -> None:
@@ -175,7 +191,8 @@ def main() -> None:
                         run = train(preset("fast", env), method, seed)
                         append(chosen.file, run)
                         print(f"{env}, {method}, seed {seed}: AULC {run.aulc:.1f}, {run.seconds:.0f} s", flush=True)
-    Console().print(table(read(chosen.file)))
+    # A file has room for all columns.
+    Console(width=None if sys.stdout.isatty() else 120).print(table(read(chosen.file)))
 
 
 if __name__ == "__main__":
