@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data dist clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ docs: $(INSTALLED)  ## Build the documentation site into build/docs; a warning i
 
 data: $(INSTALLED)  ## Write the data set of all trainings in docs/results anew, and the counts of docs/data.md
 	$(BIN)/python scripts/data_set.py
+
+dist: $(INSTALLED)  ## Build the package into dist/: sdist and wheel
+	$(BIN)/python -m build --outdir dist .
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

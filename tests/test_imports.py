@@ -46,7 +46,7 @@ def test_help_of_commands_does_not_wait_for_torch():
     ("statement", "not_loaded"),
     [
         ("import a2ls.space", {"torch", "numpy", "gymnasium"}),
-        ("import a2ls.envs", {"torch", "shimmy", "dm_control", "mujoco", "ale_py", "cv2"}),
+        ("import a2ls.envs", {"torch", "dm_control", "mujoco", "ale_py", "cv2"}),
         ("from a2ls.envs import *; is_atari('pong'); has_discrete_actions('pong')", {"ale_py", "cv2"}),
         ("from a2ls.envs import *; make_env(EnvironmentConfig(env='Pendulum-v1'))", {"dm_control", "ale_py", "cv2"}),
     ],

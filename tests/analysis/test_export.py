@@ -152,5 +152,5 @@ def test_what_cannot_be_exported(tmp_path, searched, monkeypatch):
     with pytest.raises(BadInput, match="is a file, but must be a folder"):
         export(searched.path, tmp_path / "config.toml")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(BadInput, match="needs pyarrow"):
+    with pytest.raises(BadInput, match="an export needs the extra"):
         export(searched.path, tmp_path / "out")

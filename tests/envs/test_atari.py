@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from a2ls._extras import MissingExtra
 from a2ls.envs import ATARI_GAMES, EnvironmentConfig, UnsuitableEnvironment, has_discrete_actions, is_atari, make_env
 from a2ls.envs._atari import EpisodicLife
 from a2ls.envs._config import find_spec
@@ -301,7 +302,7 @@ def test_a_game_in_which_nothing_cannot_be_done():
 @pytest.mark.parametrize("module", ["ale_py", "cv2"])
 def test_what_is_missing_is_told(module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UnsuitableEnvironment, match=rf'Pong-v5.*pip install "a2ls\[atari\]".*{module}'):
+    with pytest.raises(MissingExtra, match=rf"Pong-v5.*pip install 'a2ls\[atari\]'.*{module}"):
         game("pong")
 
 

@@ -1,4 +1,4 @@
-"""Holding an action: past Shimmy as through it, bit for bit, and past nothing else."""
+"""Tasks of dm_control and holding an action in them: as through Shimmy's wrapper, bit for bit."""
 
 import copy
 import dataclasses
@@ -10,16 +10,30 @@ from gymnasium import spaces
 
 from a2ls.envs import PAPER_TASKS, ActionScaler, AgentEnv, EnvironmentConfig, make_env, prepare_rendering
 from a2ls.envs._config import find_spec
+from a2ls.envs._dm_control import DM_CONTROL_NAMESPACE, DmControlEnv
 from a2ls.envs._repeating import DmControlSteps, GymnasiumSteps, repeating
 from a2ls.envs._spaces import VectorObserver
+
+# Importing Shimmy registers its wrappers under the same names.
+pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment")
 
 EPISODE = 1000
 PENDULUM = PAPER_TASKS["pendulum-swingup"]
 
 
-def shimmy(gymnasium_id=PENDULUM, **arguments):
+def made(gymnasium_id=PENDULUM, **arguments):
     spec = dataclasses.replace(find_spec(gymnasium_id), order_enforce=False)
     return gymnasium.make(spec, disable_env_checker=True, **arguments)
+
+
+def shimmy(gymnasium_id, **arguments):
+    """The same task in Shimmy's wrapper."""
+    prepare_rendering()
+    from dm_control import suite
+    from shimmy.dm_control_compatibility import DmControlCompatibilityV0
+
+    domain, _, task = gymnasium_id.removeprefix(DM_CONTROL_NAMESPACE).removesuffix("-v0").partition("-")
+    return DmControlCompatibilityV0(suite.load(domain, task), **arguments)
 
 
 def as_agent(env, action_repeat):
@@ -52,8 +66,8 @@ class ThroughShimmy:
 
 
 def bits(answer):
-    """All of an answer of `step` or `reset`, such that only equal bits of equal types are equal."""
-    observation, *rest = answer
+    """An answer of `step` or `reset` but for its last part, such that only equal bits of equal types are equal."""
+    observation, *rest, _ = answer
     return observation.dtype, observation.shape, observation.tobytes(), repr(rest)
 
 
@@ -111,11 +125,10 @@ def test_whole_episodes_of_all_tasks_are_the_same_as_through_shimmy(name, action
 
 
 def pendulum_that_ends(after, discount, reward=0.5):
-    """A task of dm_control of our own: it ends with that discount after so many steps."""
+    """A task of dm_control of our own that ends with that discount after so many steps, and the numbers it draws."""
     prepare_rendering()
     from dm_control.rl import control
     from dm_control.suite import pendulum
-    from shimmy.dm_control_compatibility import DmControlCompatibilityV0
 
     class Ending(pendulum.SwingUp):
         def initialize_episode(self, physics):
@@ -132,29 +145,40 @@ def pendulum_that_ends(after, discount, reward=0.5):
         def get_termination(self, physics):  # noqa: ARG002
             return discount if self.steps == after else None
 
+    random = np.random.RandomState(0)
     physics = pendulum.Physics.from_xml_string(*pendulum.get_model_and_assets())
-    return DmControlCompatibilityV0(control.Environment(physics, Ending(random=0)))
+    return control.Environment(physics, Ending(random=random)), random
+
+
+def ending(*arguments):
+    return DmControlEnv(*pendulum_that_ends(*arguments))
+
+
+def ending_in_shimmy(*arguments):
+    from shimmy.dm_control_compatibility import DmControlCompatibilityV0
+
+    return DmControlCompatibilityV0(pendulum_that_ends(*arguments)[0])
 
 
 @pytest.mark.parametrize("after", [1, 4, 6])
 @pytest.mark.parametrize(("discount", "end"), [(0.0, (True, False)), (0.5, (False, True)), (1.0, (False, True))])
 def test_the_discount_tells_how_an_episode_ends(after, discount, end):
-    env = as_agent(pendulum_that_ends(after, discount), action_repeat=4)
-    reference = ThroughShimmy(pendulum_that_ends(after, discount), action_repeat=4)
+    env = as_agent(ending(after, discount), action_repeat=4)
+    reference = ThroughShimmy(ending_in_shimmy(after, discount), action_repeat=4)
     assert takes(env.env) is DmControlSteps
     assert assert_same_episode(env, reference, seed=0, agent_steps=2)[1]
     env.reset(seed=0)
     steps = [env.step(np.zeros(1, np.float32)) for _ in range((after + 3) // 4)]
     assert [step[2:4] for step in steps] == [(False, False)] * (len(steps) - 1) + [end]
     assert sum(step[1] for step in steps) == 0.5 * after
-    assert env.unwrapped.task.steps == after
+    assert env.unwrapped.suite_env.task.steps == after
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(np.zeros(1, np.float32))
 
 
 @pytest.mark.parametrize("way", [DmControlSteps, GymnasiumSteps])
 def test_the_steps_that_were_taken_are_counted(way):
-    env = pendulum_that_ends(6, 0.0)
+    env = ending(6, 0.0)
     held = repeating(env if way is DmControlSteps else gymnasium.Wrapper(env), 4)
     assert type(held) is way
     env.reset(seed=0)
@@ -163,30 +187,16 @@ def test_the_steps_that_were_taken_are_counted(way):
 
 @pytest.mark.parametrize("reward", [None, 0, -0.0, float("1e-320")])
 def test_any_reward_is_read_as_by_shimmy(reward):
-    env = as_agent(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
-    reference = ThroughShimmy(pendulum_that_ends(6, 0.0, reward), action_repeat=4)
+    env = as_agent(ending(6, 0.0, reward), action_repeat=4)
+    reference = ThroughShimmy(ending_in_shimmy(6, 0.0, reward), action_repeat=4)
     assert assert_same_episode(env, reference, seed=0, agent_steps=2)[1]
 
 
 def test_a_reward_that_is_not_a_number_is_not_lost_between_the_repeats():
-    env = as_agent(pendulum_that_ends(6, 0.0, float("nan")), action_repeat=4)
+    env = as_agent(ending(6, 0.0, float("nan")), action_repeat=4)
     env.reset(seed=0)
     with pytest.raises(ValueError, match="reward nan after 4 environment steps"):
         env.step(np.zeros(1, np.float32))
-
-
-def test_environments_of_the_composer_are_the_same_as_through_shimmy():
-    """Not the agent's, which reads vectors: all that Shimmy gives."""
-    env, reference = (shimmy("dm_control/reach_site_features-v0") for _ in range(2))
-    held = repeating(env, 3)
-    assert type(held) is DmControlSteps
-    env.reset(seed=0)
-    reference.reset(seed=0)
-    for action in np.random.default_rng(0).uniform(-1, 1, (5, *env.action_space.shape)):
-        steps = [reference.step(action) for _ in range(3)]
-        answer = held.hold(action)
-        np.testing.assert_equal(answer.observation, steps[-1][0])
-        assert answer[1:] == (sum(step[1] for step in steps), *steps[-1][2:], 3)
 
 
 def test_a_copy_goes_on_by_itself():
@@ -198,7 +208,7 @@ def test_a_copy_goes_on_by_itself():
 
 
 def test_wrappers_are_not_passed_by():
-    env = shimmy(max_episode_steps=6)
+    env = made(max_episode_steps=6)
     assert isinstance(env, gymnasium.wrappers.TimeLimit)
     assert takes(env) is GymnasiumSteps
     agent_env = as_agent(env, action_repeat=4)
@@ -207,38 +217,36 @@ def test_wrappers_are_not_passed_by():
 
 
 def test_subclasses_are_not_passed_by():
-    shimmys = type(shimmy())
-
-    class Generous(shimmys):
+    class Generous(DmControlEnv):
         def step(self, action):
             observation, _, *rest = super().step(action)
             return observation, 1.5, *rest
 
-    env = as_agent(Generous(vars(shimmy())["_env"]), action_repeat=4)
+    env = as_agent(Generous(*pendulum_that_ends(100, 0.0)), action_repeat=4)
     env.reset(seed=0)
     assert env.step(np.zeros(1, np.float32))[1] == 6.0
-
-
-def test_the_drawing_of_a_window_is_not_passed_by():
-    assert takes(shimmy(render_mode="rgb_array")) is DmControlSteps
-    assert takes(shimmy(render_mode="human")) is GymnasiumSteps
-
-
-def test_another_shimmy_is_stepped_as_any_environment(monkeypatch):
-    env = shimmy()
-    assert takes(env) is DmControlSteps
-    with monkeypatch.context() as without:
-        without.delattr("shimmy.dm_control_compatibility.dm_env_step2gym_step")
-        assert takes(env) is GymnasiumSteps
-    with monkeypatch.context() as without:
-        without.delattr("shimmy.dm_control_compatibility.DmControlCompatibilityV0")
-        assert takes(env) is GymnasiumSteps
-    with monkeypatch.context() as without:
-        without.delitem(vars(env), "_env")
-        assert takes(env) is GymnasiumSteps
-    assert takes(env) is DmControlSteps
 
 
 @pytest.mark.parametrize("name", ["Pendulum-v1", "helpers.toy_envs:Toy/Counter-v0"])
 def test_other_environments_are_stepped_by_gymnasium(name):
     assert takes(make_env(EnvironmentConfig(env=name)).env) is GymnasiumSteps
+
+
+def test_spaces_and_pictures_are_those_of_shimmy():
+    drawing = {"render_mode": "rgb_array", "render_kwargs": {"height": 32, "width": 48, "camera_id": 0}}
+    for name in ("cheetah-run", "finger-spin", "quadruped-run"):
+        env, reference = made(PAPER_TASKS[name], **drawing), shimmy(PAPER_TASKS[name], **drawing)
+        assert (env.observation_space, env.action_space) == (reference.observation_space, reference.action_space)
+        env.reset(seed=1)
+        reference.reset(seed=1)
+        np.testing.assert_array_equal(env.render(), reference.render())
+        assert env.render().std() > 0
+        env.close()
+        reference.close()
+
+
+def test_ours_is_taken_whoever_has_registered_the_name_unless_a_module_is_named(monkeypatch):
+    other = gymnasium.spec("Pendulum-v1")
+    monkeypatch.setitem(gymnasium.registry, PENDULUM, other)
+    assert find_spec(f"helpers.toy_envs:{PENDULUM}") == other
+    assert type(made()) is DmControlEnv

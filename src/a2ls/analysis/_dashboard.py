@@ -13,6 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from optuna.study._frozen import FrozenStudy
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls._formatting import AULC, RELATIVE_AULC
 from a2ls.analysis._dataset import read_dataset
 from a2ls.analysis._own_requests import only_own_requests
@@ -46,10 +47,8 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
     Raises:
         BadInput: If there is no search, the dashboard is not installed, or the address cannot be used.
     """
-    try:
-        from optuna_dashboard import wsgi  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise BadInput("the dashboard needs the extra 'analysis': pip install 'a2ls[analysis]'") from error
+    with extra("analysis", "the dashboard needs"):
+        from optuna_dashboard import wsgi  # noqa: PLC0415
     search = SearchFolder.open(path)
     study = search.study()
     storage: Any = study._storage

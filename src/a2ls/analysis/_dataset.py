@@ -11,6 +11,7 @@ from typing import Any, Literal
 from optuna.exceptions import OptunaError
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls._formatting import AULC, RELATIVE_AULC, Unit, harmless
 from a2ls.analysis._columns import REMEDY, check_records, read_loss, table_rows
 from a2ls.analysis._stored_settings import COLLECTION, read_settings, search_config
@@ -73,11 +74,9 @@ def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     Raises:
         BadInput: If the file cannot be read, is not one that `export` wrote, or holds what no training can have.
     """
-    try:
+    with extra("analysis", "Parquet files need"):
         import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
         import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInput("Parquet files need pyarrow, which cannot be imported: pip install pyarrow") from error
     try:
         with path.open("rb") as file:  # A path need not be text, or may read as an address of somewhere else.
             table = pyarrow.parquet.read_table(file)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls._files import write_whole
 from a2ls._formatting import harmless
 from a2ls.analysis._columns import COLUMNS, arrow_types
@@ -282,11 +283,9 @@ def write_collection(collection: Collection, path: Path) -> None:
 
 
 def _write_parquet(path: Path, table: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
-    try:
+    with extra("analysis", "an export needs"):
         import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
         import pyarrow.parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise BadInput("an export needs pyarrow, which cannot be imported: pip install pyarrow") from error
     types = arrow_types()
     metadata = {"a2ls_version": version("a2ls"), "a2ls_settings": json.dumps(settings)}
     schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()], metadata=metadata)

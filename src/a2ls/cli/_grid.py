@@ -22,7 +22,7 @@ from a2ls.training import TrainConfig
 
 def ask(chosen: GridArguments, grid: Grid, command: str) -> BenchmarkFolder:
     """The folder with the grid to train, once it is known that its environments can be used."""
-    require_packages(chosen.keep)
+    require_packages(chosen.keep, tensorboard=chosen.keep.tensorboard)
     check_environments([method.job(config, 0).config for config in grid.configs for method in grid.methods])
     path = chosen.out or new_folder(command, *grid.environments[:3])
     return BenchmarkFolder.ask(path, grid, storage=chosen.storage)

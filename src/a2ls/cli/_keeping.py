@@ -18,7 +18,7 @@ class KeepOptions(LogTargets):
 
     tensorboard: bool = False
     """Write TensorBoard files to the folder `tensorboard`: the curve of each training with the returns of its episodes,
-    when it has ended, and the course of a search."""
+    when it has ended, and the course of a search. Needs the extra `tensorboard`."""
 
     def __post_init__(self) -> None:
         require(self, ("keep_policies",), lambda value: value >= 0, "not be negative")

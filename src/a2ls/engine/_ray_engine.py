@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import math
 import os
 import socket
@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from a2ls._errors import BadInput, Failure
+from a2ls._extras import extra
 from a2ls.engine._engine import Event, Failed, Finished, Job, JobKey
 from a2ls.engine._parcel import pack
 from a2ls.engine._ray_ledger import Attempt
@@ -276,8 +277,8 @@ def require_cluster(address: str) -> None:
     Raises:
         BadInput: If Ray is not installed, or nothing answers at the address.
     """
-    if importlib.util.find_spec("ray") is None:
-        raise BadInput("a cluster needs the extra 'ray': pip install 'a2ls[ray]'")
+    with extra("ray", "a cluster needs"):
+        importlib.import_module("ray")
     if address == "auto":
         known = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
         address = os.environ.get("RAY_ADDRESS", "") or (known.read_text().strip() if known.exists() else "")

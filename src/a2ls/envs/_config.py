@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 import itertools
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from a2ls._errors import BadInput, nearest, require
+from a2ls._extras import extra
 from a2ls._user_code import import_user_module
 from a2ls.envs._atari_games import ATARI_GAMES, ATARI_NAMESPACE, atari_game, is_atari
-from a2ls.envs._rendering import prepare_rendering
+from a2ls.envs._dm_control import DM_CONTROL_NAMESPACE, register_dm_control
 
 
 class UnsuitableEnvironment(BadInput):
@@ -79,7 +79,6 @@ class EnvironmentConfig:
         return self.pixels or self.image_observations
 
 
-DM_CONTROL_NAMESPACE = "dm_control/"
 # What no short name of dm_control has: a version, a namespace or a module.
 _OTHER_NAME = re.compile(r"-v\d+$|[/:]")
 
@@ -133,7 +132,7 @@ def _other_dm_control_id(name: str) -> str | None:
     """The id of a task of dm_control by its short name, such as `cartpole-balance`, which the paper has not."""
     if _OTHER_NAME.search(name) or name in gymnasium.registry:
         return None
-    _register_dm_control()
+    _register_dm_control(name)
     ids = (each for each in gymnasium.registry if each.startswith(DM_CONTROL_NAMESPACE))
     short = {each.removeprefix(DM_CONTROL_NAMESPACE).rpartition("-v")[0].replace("_", "-"): each for each in ids}
     return short.get(name.lower().replace("_", "-"))
@@ -158,8 +157,8 @@ def find_spec(gymnasium_id: str) -> EnvSpec:
     module, separator, environment = gymnasium_id.rpartition(":")
     if separator:
         import_user_module(module, f"environment {gymnasium_id!r}", UnsuitableEnvironment)
-    if environment.startswith(DM_CONTROL_NAMESPACE):
-        _register_dm_control()
+    elif environment.startswith(DM_CONTROL_NAMESPACE):
+        _register_dm_control(environment)
     if is_atari(environment):
         _register_atari(environment)
     try:
@@ -169,22 +168,16 @@ def find_spec(gymnasium_id: str) -> EnvSpec:
         raise UnsuitableEnvironment(message) from error
 
 
-def _register_dm_control() -> None:
-    prepare_rendering()
-    # Shimmy keeps the errors of what it could not import, and they keep all that was being called then, such as the
-    # first training of a process with its replay buffer. In a thread of its own nothing else is being called.
-    with ThreadPoolExecutor(1) as aside:
-        gymnasium.register_envs(aside.submit(importlib.import_module, "shimmy").result())
+def _register_dm_control(name: str) -> None:
+    doubt = "" if name.startswith(DM_CONTROL_NAMESPACE) else ", or unknown"
+    with extra("dmc", f"The environment {name!r} is a task of dm_control{doubt}; these tasks need"):
+        register_dm_control()
 
 
 def _register_atari(gymnasium_id: str) -> None:
-    try:
+    with extra("atari", f"The environment {gymnasium_id!r} needs"):
         ale = importlib.import_module("ale_py")
         importlib.import_module("cv2")  # Screens are scaled by it.
-    except ImportError as error:
-        raise UnsuitableEnvironment(
-            f'The environment {gymnasium_id!r} needs ale-py and OpenCV: pip install "a2ls[atari]" ({error})'
-        ) from error
     # Before the first emulator is made: it would introduce itself on the terminal.
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
     gymnasium.register_envs(ale)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from a2ls.envs._atari import AtariSteps, EpisodicLife, make_game
 from a2ls.envs._atari_games import is_atari
 from a2ls.envs._config import (
-    DM_CONTROL_NAMESPACE,
     EnvironmentConfig,
     UnsuitableEnvironment,
     dm_control_body,
     find_spec,
     resolve_id,
 )
+from a2ls.envs._dm_control import DM_CONTROL_NAMESPACE
 from a2ls.envs._pixels import (
     COLOURS,
     PixelObserver,

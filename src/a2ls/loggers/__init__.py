@@ -9,6 +9,14 @@ Each is an extra of its own and is imported when it is asked for. Nothing here k
 """
 
 from a2ls.loggers._logger import Logger, LogTargets, logging_to, open_loggers, require_packages
-from a2ls.loggers._tensorboard import TensorBoardLogger
+from a2ls.loggers._tensorboard import TensorBoardLogger, has_tensorboard
 
-__all__ = ["LogTargets", "Logger", "TensorBoardLogger", "logging_to", "open_loggers", "require_packages"]
+__all__ = [
+    "LogTargets",
+    "Logger",
+    "TensorBoardLogger",
+    "has_tensorboard",
+    "logging_to",
+    "open_loggers",
+    "require_packages",
+]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from a2ls._errors import BadInput
 from a2ls._files import write_whole
-from a2ls.loggers import _mlflow, _wandb
+from a2ls.loggers import _mlflow, _tensorboard, _wandb
 from a2ls.loggers._mlflow import MLflowLogger
 from a2ls.loggers._wandb import WandbLogger
 
@@ -39,12 +39,14 @@ class LogTargets:
     """Log to this experiment of MLflow, where MLFLOW_TRACKING_URI says. Needs the extra `mlflow`."""
 
 
-def require_packages(targets: LogTargets) -> None:
+def require_packages(targets: LogTargets, *, tensorboard: bool = False) -> None:
     """Check that what is asked for is installed, before anything is written.
 
     Raises:
-        BadInput: If it is not, naming the extra.
+        MissingExtra: If it is not.
     """
+    if tensorboard:
+        _tensorboard.package()
     if targets.wandb:
         _wandb.package()
     if targets.mlflow:

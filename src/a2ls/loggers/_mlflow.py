@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 
 _PARAMS_AT_ONCE = 100
 
@@ -16,12 +17,10 @@ def package() -> Any:
     """The package.
 
     Raises:
-        BadInput: If it is missing.
+        MissingExtra: If it is missing.
     """
-    try:
-        import mlflow  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise BadInput("logging to MLflow needs the extra 'mlflow': pip install 'a2ls[mlflow]'") from error
+    with extra("mlflow", "logging to MLflow needs"):
+        import mlflow  # noqa: PLC0415
     return mlflow
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 
 STEP = "global_step"
 """The axis of all figures. A number beside the others, since steps of W&B's own may not go back, as after a kill."""
@@ -16,12 +17,10 @@ def package() -> Any:
     """The package.
 
     Raises:
-        BadInput: If it is missing.
+        MissingExtra: If it is missing.
     """
-    try:
-        import wandb  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise BadInput("logging to Weights & Biases needs the extra 'wandb': pip install 'a2ls[wandb]'") from error
+    with extra("wandb", "logging to Weights & Biases needs"):
+        import wandb  # noqa: PLC0415
     return wandb
 
 

@@ -9,17 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from torch import Tensor
 
-try:
-    import stable_baselines3
-    from stable_baselines3.common.buffers import ReplayBuffer
-    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-    from stable_baselines3.common.policies import BaseModel, BasePolicy
-    from stable_baselines3.common.preprocessing import get_action_dim, preprocess_obs
-    from stable_baselines3.common.type_aliases import GymEnv
-except ModuleNotFoundError as error:
-    raise ImportError("a2ls.sb3 needs the extra 'sb3': pip install 'a2ls[sb3]'") from error
-
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls.auxiliary import SequenceSampler
 from a2ls.sb3._auxiliary_part import AuxiliaryPart
 from a2ls.sb3._policies import (
@@ -31,6 +22,14 @@ from a2ls.sb3._policies import (
     TD3MlpPolicy,
 )
 from a2ls.space import Loss, find_loss
+
+with extra("sb3", "a2ls.sb3 needs"):
+    import stable_baselines3
+    from stable_baselines3.common.buffers import ReplayBuffer
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.policies import BaseModel, BasePolicy
+    from stable_baselines3.common.preprocessing import get_action_dim, preprocess_obs
+    from stable_baselines3.common.type_aliases import GymEnv
 
 
 class WithAuxiliaryLoss(OffPolicyAlgorithm):

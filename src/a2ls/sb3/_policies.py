@@ -11,18 +11,17 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-try:
+from a2ls._errors import BadInput
+from a2ls._extras import extra
+from a2ls.auxiliary import make_encoder
+
+with extra("sb3", "a2ls.sb3 needs"):
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureCNN
     from stable_baselines3.common.type_aliases import Schedule
     from stable_baselines3.dqn.policies import DQNPolicy
     from stable_baselines3.sac.policies import SACPolicy
     from stable_baselines3.td3.policies import TD3Policy
-except ModuleNotFoundError as error:
-    raise ImportError("a2ls.sb3 needs the extra 'sb3': pip install 'a2ls[sb3]'") from error
-
-from a2ls._errors import BadInput
-from a2ls.auxiliary import make_encoder
 
 
 class DenseExtractor(BaseFeaturesExtractor):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import count_of
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
     BLUE,
     GREEN,

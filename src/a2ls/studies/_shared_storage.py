@@ -10,6 +10,7 @@ import sqlalchemy
 from optuna.storages import RDBStorage
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls._formatting import without_password
 from a2ls.studies._patient_storage import PatientStorage
 
@@ -63,12 +64,8 @@ def open_shared_storage(url: str, *, create: bool) -> RDBStorage:
 def _options(url: sqlalchemy.URL) -> dict[str, Any]:
     if url.drivername != _POSTGRESQL[-1]:
         return {}
-    try:
+    with extra("postgresql", "storages on PostgreSQL need"):
         import psycopg  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise BadInput(
-            f"storages on PostgreSQL need the extra 'postgresql': pip install 'a2ls[postgresql]' ({error})"
-        ) from error
     return {"connect_args": {name: value for name, value in _SILENCE.items() if name not in url.query}}
 
 

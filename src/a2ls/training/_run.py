@@ -13,7 +13,7 @@ from typing import Literal
 
 import torch
 
-from a2ls.loggers import Logger, TensorBoardLogger, logging_to
+from a2ls.loggers import Logger, TensorBoardLogger, has_tensorboard, logging_to
 from a2ls.training import _seeds as seeds
 from a2ls.training._curve import EPISODE_RETURN, EVALUATION_SCORE, CurvePoint
 from a2ls.training._run_folder import DEFAULT_CHECKPOINT_SECONDS, Checkpoint, Result, RunFolder, versions
@@ -158,15 +158,15 @@ def run_in_folder(
             folder.write_curve(training.curve)
         if ended is None:
             on_start(training)
-            tensorboard = TensorBoardLogger(folder.tensorboard, since=training.step)
-            with logging_to([tensorboard]):
+            own = [TensorBoardLogger(folder.tensorboard, since=training.step)] if has_tensorboard() else []
+            with logging_to(own):
                 ended = _to_the_end(
                     run,
                     training,
                     folder,
                     on_step,
                     on_evaluation,
-                    loggers=(tensorboard, *loggers),
+                    loggers=(*own, *loggers),
                     keep_checkpoints=keep_checkpoints,
                 )
         if video is not None:

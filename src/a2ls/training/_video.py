@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from a2ls._errors import BadInput
+from a2ls._extras import extra
 from a2ls.envs import EnvironmentConfig, is_atari, make_env
 from a2ls.training._evaluation import Policy
 
@@ -27,15 +28,13 @@ def record_video(policy: Policy, config: EnvironmentConfig, seed: int, path: Pat
         path: Where the video goes.
 
     Raises:
-        ImportError: If the packages of the extra `video` are missing.
+        MissingExtra: If the packages of the extra `video` are missing.
         UnsuitableEnvironment: If the environment cannot be drawn here.
     """
     if path.suffix[1:] not in get_args(VideoFormat):
         raise BadInput(f"the video is {path.name}, but must end in {' or '.join(get_args(VideoFormat))}")
-    try:
-        import imageio.v3 as imageio  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise ImportError("videos need the extra 'video': pip install 'a2ls[video]'") from error
+    with extra("video", "videos need"):
+        import imageio.v3 as imageio  # noqa: PLC0415
     frames, total = _filmed_episode(policy, config, seed)
     # The codec needs even sides. By itself imageio would stretch frames to multiples of 16, and say so.
     settings: dict[str, Any] = (

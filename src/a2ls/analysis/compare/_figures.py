@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
 from a2ls._statistics import Band, Estimate
 from a2ls.analysis._published import PUBLISHED_AGGREGATE
 from a2ls.analysis.compare._comparison import Comparison, LearningCurve, MethodResult
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
     BLUE,
     GREEN,

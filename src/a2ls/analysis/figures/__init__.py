@@ -16,8 +16,6 @@ to `Plotly.relayout` to switch. Those of several panels carry `layout.meta` with
 for `Plotly.relayout`, too.
 """
 
-from plotly.graph_objects import Figure
-
 from a2ls.analysis.figures._ancestry import (
     Ancestor,
     AncestryTree,
@@ -49,6 +47,7 @@ from a2ls.analysis.figures._histograms import (
     pattern_histograms,
 )
 from a2ls.analysis.figures._masks import MaskShares, SurvivorMasks, draw_survivor_masks, survivor_masks
+from a2ls.analysis.figures._plotly import Figure
 from a2ls.analysis.figures._pruning import PruningHistogram, draw_pruning_histogram, pruning_histogram, pruning_pair
 from a2ls.analysis.figures._selection import Selection, Selections, draw_selections, selections
 from a2ls.analysis.figures._style import BACKGROUNDS, ORIGIN_COLOURS, Theme, theme_layout

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls._statistics import Interval
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import finite_score
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import escaped, in_origin_order, new_figure, origin_colour, origin_symbol, wrapped
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of
 from a2ls.search import RankedLoss

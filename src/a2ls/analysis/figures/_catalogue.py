@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import plotly.graph_objects as go
-
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures import (
     _ancestry,
@@ -19,6 +17,7 @@ from a2ls.analysis.figures import (
     _pruning,
     _selection,
 )
+from a2ls.analysis.figures._plotly import go
 
 Data = TypeVar("Data")
 

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._curves import candidate_curve
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import SMALL, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 

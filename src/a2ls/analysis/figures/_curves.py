@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls._statistics import MIN_SEEDS, Interval, mean_band
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import TOP, baseline_results, mean_curve
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
     SKY,
     baseline_line,

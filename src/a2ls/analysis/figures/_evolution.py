@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls._statistics import Interval, mean_estimate
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis._leaderboard import baseline_results, finite_score
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
     baseline_line,
     escaped,

@@ -9,10 +9,10 @@ from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
-import plotly.graph_objects as go
 
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import BLUE, VERMILLION, Panels, axis_number, bold, faint, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of, masks
 from a2ls.space import PATTERNS

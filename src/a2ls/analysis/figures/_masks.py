@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from a2ls.analysis._dataset import Dataset
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import Panels, axis_number, bold, new_figure
 from a2ls.analysis.figures._trainings import environment, loss_of, masks
 from a2ls.search import survivors

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import AULC, Unit
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._histograms import Group, bin_edges, draw_group, group
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import BLUE, VERMILLION, escaped, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 

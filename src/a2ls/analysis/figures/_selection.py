@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._curves import CandidateCurve, candidate_curve, curve_hover
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import GREEN, SKY, VERMILLION, Panels, axis_number, bold, faint, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import plotly.graph_objects as go
-
 from a2ls._formatting import AULC, Unit
 from a2ls._statistics import MIN_SEEDS
+from a2ls.analysis.figures._plotly import go
 from a2ls.training import baseline_names
 
 Theme = Literal["light", "dark"]

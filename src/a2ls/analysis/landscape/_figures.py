@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import HEADING, VERMILLION, axis_number, bold, new_figure
 from a2ls.analysis.landscape._landscape import Landscape, LossScale
 

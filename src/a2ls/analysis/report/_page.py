@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from a2ls._extras import extra
 from a2ls.analysis.figures import Figure
 from a2ls.analysis.figures._style import Theme, theme_layout
 
@@ -69,7 +70,8 @@ class Page:
 
 def page_html(page: Page) -> str:
     """The page as one HTML file without any reference to the network."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to import, and only needed here)
+    with extra("analysis", "pages with figures need"):
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to import, and only needed here)
 
     figures: dict[str, Any] = {}
     body = "\n".join(_section(section, figures) for section in page.sections)

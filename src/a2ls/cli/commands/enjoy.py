@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from a2ls import training
-from a2ls._errors import BadInput, Failure, require
+from a2ls._errors import BadInput, require
 from a2ls._formatting import UNKNOWN, count_of, interval_text, number_text
 from a2ls._statistics import mean_estimate
 from a2ls.cli._options import parse
@@ -64,10 +64,7 @@ def run(arguments: Sequence[str]) -> None:
     say(console, f"{run_label(agent.job)}, trained for {agent.step:,} env steps")
     say(console, f"return {_summary(returns)}")
     if chosen.video is not None:
-        try:
-            shown = agent.film(chosen.video, chosen.seed)
-        except ImportError as error:
-            raise Failure(str(error)) from error
+        shown = agent.film(chosen.video, chosen.seed)
         say(console, f"film of an episode with the return {shown:.1f}: {chosen.video}")
 
 

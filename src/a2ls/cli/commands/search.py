@@ -183,7 +183,7 @@ def _defaults(arguments: Sequence[str], others: tuple[str, ...]) -> tuple[Argume
 def _check(chosen: Arguments) -> None:
     """What can be known to be of no use before anything is written."""
     config, budget = chosen.settings, chosen.budget
-    require_packages(chosen.keep)
+    require_packages(chosen.keep, tensorboard=chosen.keep.tensorboard)
     if not config.training.agent.trains_encoder:
         raise BadInput("the agent has no encoder that losses can train, as a search needs it: choose another --encoder")
     steps = stage_trainings(config, 1) * max(each.steps for each in config.configs)

@@ -86,7 +86,7 @@ def run(arguments: Sequence[str]) -> None:
     search, chosen, configs = _parse(arguments)
     chosen.machines.require_suitable()
     require(chosen, ("top", "seeds"), lambda value: value >= 1, "be at least 1")
-    require_packages(chosen.keep)
+    require_packages(chosen.keep, tensorboard=chosen.keep.tensorboard)
     check_environments(configs)
     validation = Validation.prepare(
         search,
