@@ -79,6 +79,16 @@ def test_a_training_that_stands_still_is_ended_and_tried_again():
         assert run(engine, job("Hangs")) == ["nothing was heard of the training for 2 s, so it was ended"] * 2
 
 
+def test_a_training_that_is_killed_for_want_of_memory_is_tried_once_more(tmp_path, monkeypatch):
+    counts = tmp_path / "vmstat"
+    counts.write_text("oom_kill 3\n")
+    monkeypatch.setattr("a2ls.engine._local_engine._SYSTEM_COUNTS", counts)
+    monkeypatch.setenv("A2LS_TEST_COUNTS", str(counts))
+    reason = "the worker process was killed by signal 9 (SIGKILL), as the machine was out of memory"
+    with LocalEngine(1) as engine:
+        assert run(engine, job("Starves")) == [reason] * 2
+
+
 def test_what_an_environment_started_ends_with_its_worker(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("A2LS_TEST_PIDS", str(tmp_path / "pid"))
     assert run(engine, job("Breeds")) == ["finished"]

@@ -113,6 +113,25 @@ def test_a_training_comes_to_its_end_whatever_is_killed(strike, checkpoints, exp
     assert bool(source.reasons) == (strike is kill_training)
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("Hangs", "nothing was heard of the training for 5 s, so it was ended"),
+        ("Dies", "the worker process was killed by signal 6 (SIGABRT)"),
+    ],
+)
+def test_a_training_that_twice_hangs_or_crashes_has_failed_and_the_cluster_goes_on(kind, reason, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # Nodes find the environment there.
+    environment = replace(LONG.training.config.environment, env=f"helpers.hostile_envs:Hostile/{kind}-v0")
+    config = replace(LONG.training.config, environment=environment)
+    hostile, calm = replace(LONG, training=replace(LONG.training, config=config)), small_job(number=1)
+    with ray_cluster(1) as cluster, RayEngine("hostile", address=cluster.address, stall_seconds=5.0) as engine:
+        sources = [OneJob(hostile), OneJob(calm)]
+        run_jobs(sources, engine, max_seconds=SECONDS)
+    assert [source.reasons for source in sources] == [[reason] * 2, []]
+    assert [source.done for source in sources] == [False, True]
+
+
 def test_a_search_loses_a_node_and_finds_what_it_finds_on_one_machine(tiny_search, tmp_path):
     config = replace(tiny_search, training=replace(tiny_search.training, compiled=False))
     folder = SearchFolder.create(tmp_path / "cluster", config)

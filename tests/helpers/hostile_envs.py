@@ -47,6 +47,21 @@ class Hangs(Calm):
         time.sleep(1000)
 
 
+class Dies(Calm):
+    def strike(self):
+        os.abort()
+
+
+class Starves(Calm):
+    """As a training that needs more memory than there is: the system kills it, and counts that."""
+
+    def strike(self):
+        counts = Path(os.environ["A2LS_TEST_COUNTS"])
+        kills = int(counts.read_text().split()[1])
+        counts.write_text(f"oom_kill {kills + 1}\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Exits(Calm):
     def strike(self):
         sys.exit(0)
@@ -110,6 +125,5 @@ class Short(Calm):
     length = 1
 
 
-ALL = (Calm, Hangs, Exits, EndsOddly, Interrupts, Distracted, SetsThreads, Breaks, Moves, Breeds, Endless, Short)
-for kind in ALL:
+for kind in (Calm, *Calm.__subclasses__()):
     gymnasium.register(f"Hostile/{kind.__name__}-v0", entry_point=f"{__name__}:{kind.__name__}")

@@ -46,7 +46,7 @@ class RayEngine:
             that was interrupted goes on from its own. Empty to save nothing; it begins anew then.
         checkpoint_seconds: How much time the loss of a worker may cost, if there is such a folder.
         log: File to which the output of trainings that failed is appended.
-        stall_seconds: A training of which nothing was heard for so long is ended, and has failed.
+        stall_seconds: A training of which nothing was heard for so long is ended: it has failed, as if it had raised.
 
     Raises:
         BadInput: If Ray is not installed, there is no such cluster, or it has no room for a training.
