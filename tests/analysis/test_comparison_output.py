@@ -1,18 +1,22 @@
 """Comparisons as tables, mappings, figures and pages."""
 
 import json
+import re
+from html import unescape
 
 import numpy as np
 import pytest
 
 from a2ls.analysis import comparison_mapping, comparison_page, comparison_records
 from a2ls.analysis.compare._figures import (
-    _styles,
+    COMPARISON_FIGURES,
     aggregate_figure,
     curve_figure,
     improvement_figure,
+    method_styles,
     profile_figure,
 )
+from a2ls.analysis.report._loss_drawing import loss_svg
 from helpers.comparisons import LONG, benchmark, by_label, quick, random_scores
 
 
@@ -109,10 +113,44 @@ def test_every_run_is_a_mark_beside_its_line(comparison):
 def test_methods_with_settings_of_their_own_look_different_from_those_without():
     names = ["sac", "sac: hidden=512", "sac: actor_encoder=shared", "spr", "spr: hidden=512"]
     comparison = quick(benchmark(random_scores(names, ["walker-run"], 3)))
-    styles = _styles(comparison)
+    styles = method_styles(comparison)
     assert len(set(styles.values())) == len(styles) == len(names)
     lines = {trace.name: (trace.line.color, trace.line.dash) for trace in profile_figure(comparison).data if trace.name}
     assert len(set(lines.values())) == len(names)
+
+
+def test_a_colour_is_one_method_wherever_it_is_shown():
+    names = ["sac", "curl", "spr", "atc", "a2-winner", "s0 a0 -> s1", "s0 a0 -> r0", "s0 -> s1", "s0 s1 -> a0", LONG]
+    comparison = quick(benchmark(random_scores(names, ["cheetah-run", "walker-run"], 3)))
+    colours = {name: style.colour for name, style in method_styles(comparison).items()}
+    assert len(set(colours.values())) == len(colours) == len(names)
+    by_short = {result.short: colours[result.method.name] for result in comparison.results}
+    for figure in (figure for kind in COMPARISON_FIGURES for figure in kind.draw(comparison)):
+        for trace in figure.data:
+            if trace.legendgroup in colours and trace.fill is None:
+                assert colours[trace.legendgroup] in (trace.line.color, trace.marker.color)
+            elif trace.legendgroup is None:
+                assert trace.marker.color == by_short[trace.y[0]]
+    (table,) = (section for section in comparison_page(comparison).split("<section ") if 'id="methods"' in section)
+    marked = re.findall(r'<span class="mark" style="color:(#\w+)">.</span>([^<]+)<', table)
+    assert [(unescape(short), colour) for colour, short in marked] == [
+        (result.short, by_short[result.short]) for result in comparison.results
+    ]
+
+
+def test_the_page_says_what_was_found_then_draws_it_and_shows_every_loss_as_its_grids():
+    comparison = quick(benchmark(random_scores(["sac", "a2-winner", LONG], ["cheetah-run", "walker-run"], 3)))
+    page = comparison_page(comparison)
+    header, _, main = page.partition("<main>")
+    assert header.partition("</h1>")[2].lstrip().startswith(f"<p>{comparison.verdict.sentence}</p>")
+    assert main.index("figure-1") < main.index("<table>")
+    sections = re.findall(r'<section id="([\w-]+)">', main)
+    figures = [kind.key for kind in COMPARISON_FIGURES]
+    assert sections == [figures[0], "methods", *figures[1:], "environments", "words"]
+    for result in comparison.results:
+        loss = result.method.loss
+        assert main.count(loss_svg(loss) if loss else ">a baseline<") == 1
+    assert main.count('<svg class="loss"') == 2
 
 
 def test_the_page_stands_alone_and_shows_names_as_they_are():

@@ -161,8 +161,7 @@ def test_colours_stand_out_on_both_pages(theme):
     own = {
         *ORIGIN_COLOURS.values(),
         *(style.baseline_line(name)["color"] for name in baseline_names()),
-        style.SKY,
-        style.BLUE,
+        *style.METHOD_COLOURS,
     }
     assert min(_contrast(colour, BACKGROUNDS[theme]) for colour in own) >= 3
     template = theme_layout(theme)["template"]["layout"]

@@ -9,7 +9,7 @@ import pytest
 from a2ls.analysis import LandscapeSettings, comparison_page, landscape_page, make_dashboard
 from a2ls.analysis.report import page_html, search_report
 from a2ls.search import SearchConfig, SearchFolder
-from helpers.comparisons import benchmark, quick, random_scores
+from helpers.comparisons import LONG, benchmark, quick, random_scores
 from helpers.engines import InstantEngine
 from helpers.landscapes import BOWL, STEEP
 from helpers.searches import made_up_search
@@ -46,7 +46,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory):
-    scores = random_scores(["sac", "curl", "spr"], ["cheetah-run", "walker-run"], 3)
+    scores = random_scores(["sac", "curl", "spr", LONG], ["cheetah-run", "walker-run"], 3)
     return written(tmp_path_factory.mktemp("comparison"), comparison_page(quick(benchmark(scores))))
 
 
@@ -110,6 +110,21 @@ def test_a_page_is_whole_and_never_wider_than_the_screen(request, visit, name, a
     assert all(box["width"] <= width and box["height"] > 100 for box in boxes)
     assert page.complaints == []
     assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize(("name", "table", "losses"), [("comparison", "#methods", 3), ("report", "#best", 10)])
+def test_no_column_is_cut_on_a_phone(request, visit, name, table, losses):
+    page = drawn(visit(request.getfixturevalue(name), **PHONE))
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".table, td, svg.loss")].filter(
+             each => each.scrollWidth > each.clientWidth + 1 && each.tagName !== "svg"
+                     || each.getBoundingClientRect().right > document.documentElement.clientWidth).length"""
+    )
+    assert cut == 0
+    assert page.locator(f"{table} svg.loss").count() == losses
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    # The first figure begins on the second screen at the latest.
+    assert page.locator(".figure").first.bounding_box()["y"] < 2 * page.viewport_size["height"]
 
 
 # A comment in which a script begins has no end for a browser, and takes all figures with it.

@@ -67,7 +67,6 @@ from a2ls.analysis.compare._comparison import (
 from a2ls.analysis.compare._output import (
     COMPARISON_COLUMNS,
     comparison_mapping,
-    comparison_page,
     comparison_records,
     over_games_rows,
 )
@@ -75,6 +74,7 @@ from a2ls.analysis.compare._verdict import ComparisonVerdict
 
 if TYPE_CHECKING:
     from a2ls.analysis._recorded import recorded_trainings
+    from a2ls.analysis.compare._page import comparison_page
     from a2ls.analysis.landscape._landscape import (
         SHARPNESS_DISTANCE,
         Landscape,
@@ -95,6 +95,7 @@ else:
         __name__,
         {
             "a2ls.analysis._recorded": ("recorded_trainings",),
+            "a2ls.analysis.compare._page": ("comparison_page",),
             "a2ls.analysis.landscape._landscape": (
                 "Landscape",
                 "LandscapeSettings",

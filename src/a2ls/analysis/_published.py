@@ -46,6 +46,11 @@ class PublishedScore(NamedTuple):
     cited: bool
     """Whether the paper took it over from the CURL paper."""
 
+    @property
+    def text(self) -> str:
+        """As it is shown in tables."""
+        return f"{self.mean:.0f} ± {self.sd:.0f}{CITED if self.cited else ''}"
+
 
 @dataclass(frozen=True)
 class Published:

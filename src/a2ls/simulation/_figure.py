@@ -7,13 +7,8 @@ from collections.abc import Sequence
 from a2ls._formatting import count_of
 from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
+    METHOD_COLOURS,
     escaped,
     faint,
     new_figure,
@@ -26,7 +21,8 @@ TITLE = "What searches choose"
 
 _HEIGHT = 420
 _BAND = 0.15
-_COLOURS = (GREY, BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+# The first is what the others are compared with.
+_COLOURS = (GREY, *METHOD_COLOURS)
 # Told by their dashes as well, where colours fail.
 _DASHES = ("solid", "solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 

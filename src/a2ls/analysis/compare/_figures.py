@@ -5,7 +5,7 @@ Every figure is as wide as its place and readable on a phone: a page puts them s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,13 +16,8 @@ from a2ls.analysis._published import PUBLISHED_AGGREGATE
 from a2ls.analysis.compare._comparison import Comparison, LearningCurve, MethodResult
 from a2ls.analysis.figures._plotly import go
 from a2ls.analysis.figures._style import (
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
+    METHOD_COLOURS,
     baseline_line,
     escaped,
     faint,
@@ -36,37 +31,41 @@ Statistic = Literal["iqm", "mean", "median"]
 
 _TITLES: Mapping[Statistic, str] = {"iqm": "Interquartile mean", "mean": "Mean", "median": "Median"}
 _ABOUT: Mapping[Statistic, str] = {
-    "iqm": "of the middle half of all runs in all environments",
-    "mean": "over environments of the mean over runs",
-    "median": "over environments of the mean over runs",
+    "iqm": "mean of the middle half of all runs in all environments",
+    "mean": "mean over environments of the mean over runs",
+    "median": "median over environments of the mean over runs",
 }
-_COLOURS = (BLUE, GREEN, PURPLE, ORANGE, SKY, VERMILLION, GREY)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "pentagon", "star", "hexagon", "triangle-down", "cross")
 _ROW, _AXIS, _PLOT = 38, 52, 360
 _INTERVAL = "95 % stratified bootstrap"
 
 
 @dataclass(frozen=True)
-class _Style:
-    """How a method is told from the others, the same in all figures."""
+class MethodStyle:
+    """How a method is told from the others, the same in all figures and tables of a page."""
 
     colour: str
     dash: str
     symbol: str
 
 
-def _styles(comparison: Comparison) -> dict[str, _Style]:
-    """Baselines dashed and in the colours they have everywhere; all others in what is left, blue first."""
+def method_styles(comparison: Comparison) -> dict[str, MethodStyle]:
+    """The style of each method, by its name.
+
+    Baselines are dashed and have the colours that they have everywhere. No two others have the same colour, as long as
+    there are enough; then the first come again with other symbols and dashes.
+    """
     baselines = [each.method.name for each in comparison.results if each.method.name in baseline_names()]
     lines = {name: baseline_line(name) for name in baselines}
-    left = [colour for colour in _COLOURS if colour not in {line["color"] for line in lines.values()}]
     others = sorted(
         (each.method for each in comparison.results if each.method.name not in lines),
         key=lambda method: (len(method.short), method.short),
     )
-    styles = {name: _Style(line["color"], line["dash"], "circle-open") for name, line in lines.items()}
+    styles = {name: MethodStyle(line["color"], line["dash"], "circle-open") for name, line in lines.items()}
     for place, method in enumerate(others):
-        styles[method.name] = _Style(left[place % len(left)], "solid", _SYMBOLS[place % len(_SYMBOLS)])
+        rounds, colour = divmod(place, len(METHOD_COLOURS))
+        dash = "solid" if rounds == 0 else "dot"
+        styles[method.name] = MethodStyle(METHOD_COLOURS[colour], dash, _SYMBOLS[place % len(_SYMBOLS)])
     return styles
 
 
@@ -77,7 +76,7 @@ def aggregate_figure(comparison: Comparison, statistic: Statistic = "iqm") -> go
     known = [result for result in comparison.results if result.published is not None and statistic != "iqm"]
     subtitle += f"; crosses: {PUBLISHED_AGGREGATE}, over {len(ATARI_GAMES)} games" if known else ""
     figure = _interval_figure(comparison, estimates, _TITLES[statistic], subtitle)
-    styles = _styles(comparison)
+    styles = method_styles(comparison)
     for result in known:
         value = getattr(result.published, statistic)
         figure.add_scatter(
@@ -108,7 +107,7 @@ def _interval_figure(
     comparison: Comparison, estimates: list[tuple[MethodResult, Estimate]], title: str, subtitle: str
 ) -> go.Figure:
     figure = new_figure(title, subtitle, _ROW * len(estimates) + _AXIS)
-    styles = _styles(comparison)
+    styles = method_styles(comparison)
     for result, estimate in estimates:
         colour = styles[result.method.name].colour
         interval = estimate.interval
@@ -146,7 +145,7 @@ def profile_figure(comparison: Comparison) -> go.Figure:
     bands = [result.profile for result in comparison.results]
     subtitle = f"share of runs, in any environment, that score above what is on the x axis; {_band_words(bands)}"
     figure = new_figure("Performance profiles", subtitle, _PLOT)
-    styles = _styles(comparison)
+    styles = method_styles(comparison)
     for result in comparison.results:
         style = styles[result.method.name]
         _add_band(figure, result, style, result.profile, at=comparison.thresholds.tolist(), where="above %{x:.3~g}")
@@ -171,7 +170,7 @@ def curve_figure(comparison: Comparison, env: str | None = None) -> go.Figure | 
     subtitle = f"interquartile mean over runs; {_band_words(curve.iqm for _, curve in curves)}"
     subtitle += "" if env is None else "; small marks: runs"
     figure = new_figure(title, subtitle, _PLOT)
-    styles = _styles(comparison)
+    styles = method_styles(comparison)
     for result, curve in curves:
         style = styles[result.method.name]
         _add_band(figure, result, style, curve.iqm, at=curve.steps, where="step %{x:,}", markers=True)
@@ -183,7 +182,7 @@ def curve_figure(comparison: Comparison, env: str | None = None) -> go.Figure | 
     return figure.update_yaxes(title_text=escaped(words))
 
 
-def _add_runs(figure: go.Figure, result: MethodResult, style: _Style, env: str) -> None:
+def _add_runs(figure: go.Figure, result: MethodResult, style: MethodStyle, env: str) -> None:
     """Every run as small marks: of few seeds there is nothing else that shows how sure a line is."""
     runs = result.environments[env].runs
     seeds = list(runs.records)
@@ -203,7 +202,7 @@ def _add_published(
     figure: go.Figure,
     env: str,
     curves: list[tuple[MethodResult, LearningCurve]],
-    styles: Mapping[str, _Style],
+    styles: Mapping[str, MethodStyle],
 ) -> None:
     """The paper's score at the end of each curve whose setting is the paper's."""
     shown = False
@@ -234,7 +233,7 @@ def _published_marker(colour: str) -> dict[str, Any]:
 def _add_band(
     figure: go.Figure,
     result: MethodResult,
-    style: _Style,
+    style: MethodStyle,
     band: Band,
     *,
     at: Iterable[float],
@@ -291,3 +290,72 @@ def _intervals(estimates: Iterable[Estimate]) -> str:
 def _band_words(bands: Iterable[Band]) -> str:
     known = any(np.isfinite(band.low).any() for band in bands)
     return f"bands: {_INTERVAL}" if known else "too few seeds for intervals"
+
+
+@dataclass(frozen=True)
+class ComparisonFigureKind:
+    """Figures of a comparison that are read in the same way."""
+
+    key: str
+    """A short name, fit for an anchor in a page."""
+    title: str
+    caption: str
+    """How to read them, for someone who does not know them."""
+    draw: Callable[[Comparison], tuple[go.Figure, ...]]
+    """None of them where there is nothing to draw."""
+
+
+def _improvements(comparison: Comparison) -> tuple[go.Figure, ...]:
+    known = any(result.improvement is not None for result in comparison.results)
+    return (improvement_figure(comparison),) if known else ()
+
+
+def _curves(comparison: Comparison) -> tuple[go.Figure, ...]:
+    drawn = (curve_figure(comparison, env) for env in (None, *comparison.environments))
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _averages(comparison: Comparison) -> tuple[go.Figure, ...]:
+    # In one environment the median over environments is the mean.
+    statistics: tuple[Statistic, ...] = ("mean", "median") if len(comparison.environments) > 1 else ("mean",)
+    return tuple(aggregate_figure(comparison, each) for each in statistics)
+
+
+COMPARISON_FIGURES: tuple[ComparisonFigureKind, ...] = (
+    ComparisonFigureKind(
+        "iqm",
+        "Interquartile mean",
+        "Each method by the mean of the middle half of its runs, the best on top. The bar is the 95 % interval: how "
+        "far it would move with other seeds. Diamonds are baselines.",
+        lambda comparison: (aggregate_figure(comparison, "iqm"),),
+    ),
+    ComparisonFigureKind(
+        "improvement",
+        "Probability of improvement",
+        "How likely a run of a method is better than one of the reference in the same environment. At 0.5, the dotted "
+        "line, there is no difference.",
+        _improvements,
+    ),
+    ComparisonFigureKind(
+        "curves",
+        "Learning curves",
+        "How scores grow during training: a line is the mean of the middle half of runs, with its 95 % interval as a "
+        "band, and small marks are single runs. Crosses at the end are what the paper reports, where it does.",
+        _curves,
+    ),
+    ComparisonFigureKind(
+        "profiles",
+        "Performance profiles",
+        "Which share of runs scores above each value. A curve that is above another one everywhere is that of the "
+        "better method; where two cross, one has more of the best runs and the other fewer of the worst.",
+        lambda comparison: (profile_figure(comparison),),
+    ),
+    ComparisonFigureKind(
+        "averages",
+        "Other averages",
+        "The same runs otherwise: a mean counts every run, also a lucky one, and a median over environments the one in "
+        "the middle alone.",
+        _averages,
+    ),
+)
+"""The figures of a comparison in the order of its page: the one that tells most comes first."""

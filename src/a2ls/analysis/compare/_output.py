@@ -1,27 +1,20 @@
-"""A comparison as one web page that needs nothing else, as one long table for CSV, and nested for JSON."""
+"""A comparison as one long table for CSV, nested for JSON, and as rows of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from a2ls._formatting import UNKNOWN, number_text
+from a2ls._formatting import UNKNOWN, interval_text, number_text
 from a2ls._statistics import Band, Estimate
 from a2ls.analysis._published import PUBLISHED, PUBLISHED_AGGREGATE, PublishedAggregate, published_texts
 from a2ls.analysis._tables import plain
-from a2ls.analysis.compare._comparison import MEASURES, Comparison, EnvironmentResult, MethodResult
-
-if TYPE_CHECKING:
-    from a2ls.analysis.report._page import Section, Table
-
+from a2ls.analysis.compare._comparison import Comparison, EnvironmentResult, MethodResult
 
 COMPARISON_COLUMNS = ("method", "quantity", "env", "at", "runs", "value", "low", "high")
 """Of the table: `env` is empty for numbers over all environments, `at` is the step of a curve or the threshold of a
 profile, `low` and `high` are the 95 % interval; what does not apply is empty. Of games of Atari-100k there are the
 scores of the methods `random` and `human`, too, and published means and medians of methods that were not trained."""
-
-# A title has room for so many names.
-_MAX_NAMED = 6
 
 
 def comparison_records(comparison: Comparison) -> list[dict[str, Any]]:
@@ -164,7 +157,7 @@ def over_games_rows(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple
     for result in comparison.results:
         cells = [result.short]
         for estimate, papers in zip((result.mean, result.median), published_texts(result.published), strict=True):
-            cells += [*_cells(estimate), *([papers] if published else [])]
+            cells += [*estimate_cells(estimate), *([papers] if published else [])]
         rows.append(tuple(cells))
     for name, each in comparison.published_alone.items():
         mean, median = published_texts(each)
@@ -172,104 +165,6 @@ def over_games_rows(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple
     return tuple(headings), rows
 
 
-def comparison_page(comparison: Comparison, notes: Sequence[str] = ()) -> str:
-    """The page as HTML.
-
-    Args:
-        comparison: What to show.
-        notes: What else to know of it, besides what was left out.
-    """
-    from a2ls.analysis.report._page import Page, Section, page_html, verbatim  # noqa: PLC0415 (loads Plotly, which is slow)
-
-    cautions = "\n\n".join(verbatim(note) for note in (*comparison.notes, *notes))
-    tables = [_table(comparison)]
-    if comparison.over_games is not None:
-        tables.append(_numbers(*over_games_rows(comparison)))
-    page = Page(
-        title=f"Comparison in {_where(comparison)}",
-        lead=f"{verbatim(comparison.verdict.sentence)}\n\n{comparison.measured}",
-        sections=(
-            Section("numbers", "The numbers", _key(comparison), tables=tuple(tables)),
-            *([Section("notes", "What to know of them", cautions)] if cautions else []),
-            *([Section("games", "In each game", tables=(_games_table(comparison),))] if comparison.games else []),
-            *_figures(comparison),
-        ),
-    )
-    return page_html(page)
-
-
-def _where(comparison: Comparison) -> str:
-    environments = comparison.environments
-    # Which games they are is in their table.
-    if len(environments) > _MAX_NAMED and len(comparison.games) == len(environments):
-        return f"{len(environments)} games of Atari-100k"
-    return ", ".join(environments)
-
-
-def _key(comparison: Comparison) -> str:
-    """What the numbers stand for that are shown instead of long losses."""
-    from a2ls.analysis.report._page import verbatim  # noqa: PLC0415 (loads Plotly)
-
-    shortened = [result for result in comparison.results if result.short != result.label]
-    shortened.sort(key=lambda result: (len(result.short), result.short))
-    return "\n\n".join(f"{result.short} is `{verbatim(result.label)}`" for result in shortened)
-
-
-def _table(comparison: Comparison) -> Table:
-    header = ["method", "runs", "IQM", "95 % interval"]
-    if comparison.reference is not None:
-        header += [f"better than {comparison.reference.short}", "95 % interval"]
-    return _numbers(header, [tuple(_row(comparison, result)) for result in comparison.results])
-
-
-def _numbers(header: Sequence[str], rows: Sequence[tuple[str, ...]], note: str = "") -> Table:
-    """A table with names in its first column and numbers in all others."""
-    from a2ls.analysis.report._page import Table  # noqa: PLC0415
-
-    return Table(tuple(header), tuple(rows), (False, *[True] * (len(header) - 1)), note)
-
-
-def _row(comparison: Comparison, result: MethodResult) -> Iterator[str]:
-    yield result.short
-    yield f"{len(result.method.seeds)} x {len(comparison.environments)}"
-    yield from _cells(result.iqm)
-    if comparison.reference is not None:
-        yield from ["", ""] if result.improvement is None else _cells(result.improvement)
-
-
-def _games_table(comparison: Comparison) -> Table:
-    header = ("game", "random", "human", *(result.short for result in comparison.results))
-    rows = [
-        (
-            env,
-            *(number_text(score) for score in known),
-            *(number_text(result.environments[env].mean.value) for result in comparison.results),
-        )
-        for env, known in comparison.games.items()
-    ]
-    note = (
-        f"{MEASURES[comparison.measure]}, mean over seeds, as the game counts; random play and a human for comparison"
-    )
-    return _numbers(header, rows, note)
-
-
-def _cells(estimate: Estimate) -> list[str]:
-    interval = estimate.interval
-    return [f"{estimate.value:.3f}", "-" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"]
-
-
-def _figures(comparison: Comparison) -> Iterator[Section]:
-    from a2ls.analysis.compare import _figures as draw  # noqa: PLC0415 (loads Plotly)
-    from a2ls.analysis.report._page import Section  # noqa: PLC0415
-
-    several = len(comparison.environments) > 1
-    over_all = [draw.aggregate_figure(comparison, "iqm"), draw.aggregate_figure(comparison, "mean")]
-    if several:
-        over_all.append(draw.aggregate_figure(comparison, "median"))
-    if any(result.improvement is not None for result in comparison.results):
-        over_all.append(draw.improvement_figure(comparison))
-    over_all.append(draw.profile_figure(comparison))
-    heading = "Over all environments" if several else comparison.environments[0]
-    yield Section("overall", heading, figures=tuple(over_all))
-    curves = [draw.curve_figure(comparison), *(draw.curve_figure(comparison, env) for env in comparison.environments)]
-    yield Section("curves", "Learning curves", figures=tuple(curve for curve in curves if curve is not None))
+def estimate_cells(estimate: Estimate) -> list[str]:
+    """A number and its interval as they are shown in tables of the common scale."""
+    return [number_text(estimate.value, 3), interval_text(estimate.interval, 3)]

@@ -20,7 +20,7 @@ from a2ls.analysis.figures._style import (
     seeds_words,
     wrapped,
 )
-from a2ls.analysis.figures._trainings import environment
+from a2ls.analysis.figures._trainings import environment, ranked_by
 from a2ls.benchmark import MethodRuns
 from a2ls.search import RankedLoss
 from a2ls.studies import Candidate
@@ -79,6 +79,8 @@ class LearningCurves:
     candidates: tuple[CandidateCurve, ...]
     baselines: tuple[BaselineCurve, ...]
     unit: Unit = AULC
+    by: str = "estimate"
+    """What tells which candidates are the best, in words."""
 
 
 def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
@@ -95,7 +97,7 @@ def learning_curves(dataset: Dataset, top: int = TOP) -> LearningCurves | None:
     baselines = tuple(map(_baseline_curve, baseline_results(dataset.baselines)))
     if not (candidates or baselines):
         return None
-    return LearningCurves(environment(dataset), candidates, baselines, dataset.unit)
+    return LearningCurves(environment(dataset), candidates, baselines, dataset.unit, ranked_by(dataset))
 
 
 def _loss_curve(candidate: Candidate, known: RankedLoss) -> CandidateCurve:
@@ -138,8 +140,7 @@ def _baseline_curve(runs: MethodRuns) -> BaselineCurve:
 
 def draw_learning_curves(data: LearningCurves) -> go.Figure:
     """Draw candidates as solid lines and baselines as broken ones with their seeds and bands."""
-    by = "AULC" if all(each.interval is None for each in data.candidates) else "estimate"
-    best = f"the best {len(data.candidates)} by {by}" if len(data.candidates) > 1 else f"the best by {by}"
+    best = f"the best {len(data.candidates)} by {data.by}" if len(data.candidates) > 1 else f"the best by {data.by}"
     figure = new_figure(
         TITLE, f"{data.env}: {best if data.candidates else 'no candidate is finished yet'}", _HEIGHT, 80
     )

@@ -13,7 +13,7 @@ import numpy as np
 from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._plotly import go
-from a2ls.analysis.figures._style import BLUE, VERMILLION, Panels, axis_number, bold, faint, new_figure
+from a2ls.analysis.figures._style import GREY, SKY, Panels, axis_number, bold, faint, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings, loss_of, masks
 from a2ls.space import PATTERNS
 
@@ -93,7 +93,7 @@ TITLE = "AULC with and without patterns"
 CAPTION = (
     "Losses that people have designed, such as predicting the next state (forward dynamics), are patterns that a "
     "searched loss may contain. Each panel splits all finished candidates by one pattern; dashed lines are the means. "
-    "Where the blue line is right of the orange one, candidates with the pattern did better on average."
+    "Where the blue line is right of the grey one, candidates with the pattern did better on average."
 )
 NEEDS = "a finished candidate"
 
@@ -159,7 +159,7 @@ def draw_pattern_histograms(data: PatternHistograms) -> go.Figure:
     shown: set[str] = set()
     headings = []
     for panel, pattern in enumerate(data.patterns):
-        for own, name, colour in ((pattern.absent, "without", VERMILLION), (pattern.present, "with", BLUE)):
+        for own, name, colour in ((pattern.absent, "without", GREY), (pattern.present, "with", SKY)):
             draw_group(figure, own, data.edges, name, colour, unit=data.unit, panel=panel, legend=name not in shown)
             shown |= {name} if own.count else set()
         headings.append(f"{bold(pattern.name)}  {pattern.loss}<br>{_means(pattern, data.unit)}")

@@ -9,7 +9,7 @@ from a2ls._formatting import AULC, Unit
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._histograms import Group, bin_edges, draw_group, group
 from a2ls.analysis.figures._plotly import go
-from a2ls.analysis.figures._style import BLUE, VERMILLION, escaped, new_figure
+from a2ls.analysis.figures._style import GREY, SKY, escaped, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 
 TITLE = "All operators against mse alone"
@@ -78,7 +78,7 @@ def pruning_histogram(full: Dataset, pruned: Dataset) -> PruningHistogram | None
 def draw_pruning_histogram(data: PruningHistogram) -> go.Figure:
     """Draw both searches over each other."""
     figure = new_figure(TITLE, f"{data.env}: {data.full_name} and {data.pruned_name}, each adds up to 100 %", _HEIGHT)
-    for own, words, colour in ((data.full, "all operators", VERMILLION), (data.pruned, "mse alone", BLUE)):
+    for own, words, colour in ((data.full, "all operators", GREY), (data.pruned, "mse alone", SKY)):
         name = f"{words}: mean {data.unit.text(own.mean)} of {own.count:,}"
         draw_group(figure, own, data.edges, escaped(name), colour, unit=data.unit)
     figure.update_layout(barmode="overlay")

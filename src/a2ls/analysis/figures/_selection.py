@@ -10,7 +10,7 @@ from a2ls._formatting import AULC, Unit, count_of
 from a2ls.analysis._dataset import Dataset
 from a2ls.analysis.figures._curves import CandidateCurve, candidate_curve, curve_hover
 from a2ls.analysis.figures._plotly import go
-from a2ls.analysis.figures._style import GREEN, SKY, VERMILLION, Panels, axis_number, bold, faint, new_figure
+from a2ls.analysis.figures._style import SKY, Panels, axis_number, bold, faint, new_figure
 from a2ls.analysis.figures._trainings import environment, finished_trainings
 
 TITLE = "The top 10 by three measures"
@@ -23,8 +23,6 @@ NEEDS = "a finished candidate"
 
 TOP_SELECTED = 10
 """How many candidates the paper compares."""
-
-_COLOURS = (SKY, VERMILLION, GREEN)
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,8 @@ def draw_selections(data: Selections) -> go.Figure:
     """Draw a panel for each measure, with the average of the last scores over it."""
     figure = new_figure(TITLE, f"{data.env}: chosen from {count_of(data.count, 'finished candidate')}", 0)
     headings = []
-    for panel, (selection, colour) in enumerate(zip(data.selections, _COLOURS, strict=True)):
-        _draw_panel(figure, selection, colour, panel, data.unit)
+    for panel, selection in enumerate(data.selections):
+        _draw_panel(figure, selection, panel, data.unit)
         final = data.unit.text(selection.final_score)
         headings.append(f"{bold(selection.measure)}<br>final score {final} on average")
     Panels(len(data.selections), wide=3, narrow=1, height=260).apply(figure, headings, below=60)
@@ -100,7 +98,7 @@ def draw_selections(data: Selections) -> go.Figure:
     return figure
 
 
-def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int, unit: Unit) -> None:
+def _draw_panel(figure: go.Figure, selection: Selection, panel: int, unit: Unit) -> None:
     number = axis_number(panel)
     axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     for curve in selection.curves:
@@ -108,7 +106,7 @@ def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int
             x=curve.steps,
             y=curve.scores,
             mode="lines+markers",
-            line={"color": faint(colour, 0.55), "width": 1.5},
+            line={"color": faint(SKY, 0.55), "width": 1.5},
             marker={"size": 5},
             hovertemplate=curve_hover(curve, unit),
             **axes,
@@ -117,7 +115,7 @@ def _draw_panel(figure: go.Figure, selection: Selection, colour: str, panel: int
         x=selection.mean_steps,
         y=selection.mean_scores,
         mode="lines+markers",
-        line={"color": colour, "width": 5},
+        line={"color": SKY, "width": 5},
         marker={"size": 9},
         hovertemplate=f"<b>mean of these {len(selection.curves)}</b><br>%{{y:.{unit.digits}f}} at step %{{x:,}}"
         "<extra></extra>",

@@ -43,6 +43,21 @@ _ORIGIN_SYMBOLS = {
 _BASELINE_COLOURS = (VERMILLION, "#A8607A", "#94703F", "#D1495B", "#B5533C", "#9C6644")
 _DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "dash")
 
+METHOD_COLOURS = (
+    BLUE,
+    GREEN,
+    PURPLE,
+    ORANGE,
+    SKY,
+    "#9333EA",
+    "#4D7C0F",
+    "#D420C8",
+    "#5A64F0",
+    "#A07CF5",
+    "#00838F",
+)
+"""For methods that are no baseline, in the order in which they are taken. Grey is left to what is no method."""
+
 BACKGROUNDS: dict[Theme, str] = {"light": "#ffffff", "dark": "#14171c"}
 """What the colours were chosen for: pages that are about as light or as dark."""
 

@@ -42,6 +42,12 @@ def environment(dataset: Dataset) -> str:
     return f"{envs}, relative to {plain_baseline(dataset.search_config.training.algorithm)} = 1"
 
 
+def ranked_by(dataset: Dataset) -> str:
+    """What tells which candidates of a search are the best, in words."""
+    is_estimate = dataset.ranking.spreads is not None and dataset.search_config.selection == "estimate"
+    return "estimate" if is_estimate else dataset.unit.name
+
+
 def masks(losses: Iterable[Loss], steps: int | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The masks of losses of all horizons, as arrays of the same shape: losses × steps × elements (s, a, r).
 

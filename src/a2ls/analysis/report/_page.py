@@ -29,11 +29,24 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A name behind the mark that it has in the figures of the page, in a cell of a table."""
+
+    symbol: str
+    """One character."""
+    colour: str
+    name: str
+
+
+Cell = str | Drawing | Mark
+
+
+@dataclass(frozen=True)
 class Table:
     """A table: text and numbers, right-aligned where a column's cells are numbers."""
 
     header: tuple[str, ...]
-    rows: tuple[tuple[str | Drawing, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     numeric: tuple[bool, ...]
     """Which columns are right-aligned."""
     note: str = ""
@@ -135,10 +148,18 @@ def _section(section: Section, figures: dict[str, Any]) -> str:
     return f'<section id="{section.anchor}">\n<h2>{title}</h2>\n{content}\n</section>'
 
 
+# Of what `new_figure` leaves above a figure for its title; in pixels.
+_TITLE_HEIGHT = 24
+
+
 def _without_title(figure: dict[str, Any]) -> dict[str, Any]:
-    """A figure without the title that stands above its section already; its subtitle moves up."""
-    title = figure["layout"].get("title", {})
-    title["text"] = ""
+    """A figure without the title that stands above its section already; all that is below it moves up."""
+    layout = figure["layout"]
+    layout.get("title", {})["text"] = ""
+    if "meta" in layout:
+        layout["margin"]["t"] -= _TITLE_HEIGHT
+        for sized in (layout, *layout["meta"].values()):
+            sized["height"] -= _TITLE_HEIGHT
     return figure
 
 
@@ -147,7 +168,7 @@ _MOST_NARROW_COLUMNS = 4
 
 
 def _table(table: Table) -> str:
-    def row(values: Sequence[str | Drawing]) -> str:
+    def row(values: Sequence[Cell]) -> str:
         named = zip(table.header, values, table.numeric, strict=True)
         # A phone shows a row of many columns as a list, in which each value stands behind its heading.
         return "".join(
@@ -166,9 +187,12 @@ def _table(table: Table) -> str:
     return f'<div class="{kind}"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
 
 
-def _cell(value: str | Drawing) -> str:
+def _cell(value: Cell) -> str:
     if isinstance(value, Drawing):
-        return f"{value.svg}<br><code>{html.escape(value.text)}</code>"
+        return f"{value.svg}<code>{html.escape(value.text)}</code>"
+    if isinstance(value, Mark):
+        colour = html.escape(value.colour)
+        return f'<span class="mark" style="color:{colour}">{html.escape(value.symbol)}</span>{_inline(value.name)}'
     return _inline(value)
 
 

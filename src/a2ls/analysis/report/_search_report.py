@@ -28,9 +28,9 @@ from a2ls.analysis._tables import PARTS_TITLES, PartCells, part_cells, parts_hea
 from a2ls.analysis.figures._ancestry import ancestry_tree
 from a2ls.analysis.figures._catalogue import FIGURES, PRUNING
 from a2ls.analysis.figures._pruning import pruning_pair
-from a2ls.analysis.figures._trainings import loss_of
+from a2ls.analysis.figures._trainings import loss_of, ranked_by
 from a2ls.analysis.report._loss_drawing import loss_svg
-from a2ls.analysis.report._page import Drawing, Page, Section, Table, verbatim
+from a2ls.analysis.report._page import Cell, Drawing, Page, Section, Table, verbatim
 from a2ls.benchmark import MethodRuns
 from a2ls.search import SearchConfig, search_command
 from a2ls.studies import Candidate, loss_label
@@ -166,7 +166,7 @@ with their lowest and highest seed. If the evolution works, the averages rise fr
 
 
 def _best_text(dataset: Dataset) -> str:
-    text = "Best first, with the stage each was born in and how it was made."
+    text = f"Best first by {ranked_by(dataset)}, with the stage each was born in and how it was made."
     if dataset.ranking.spreads is None:
         return f"{text} One seed each."
     return f"{text} The score is the mean of the n trainings of a loss, luck included; the estimate allows for luck."
@@ -179,7 +179,7 @@ def _stages(dataset: Dataset) -> Table:
 
 def _best(dataset: Dataset) -> Table:
     ranked = rank_candidates(dataset.candidates, dataset.ranking)[:_BEST]
-    rows: tuple[tuple[str | Drawing, ...], ...] = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             str(place),
             *_scores(each, dataset),

@@ -20,7 +20,6 @@ from a2ls.analysis import (
     Scale,
     compare,
     comparison_mapping,
-    comparison_page,
     comparison_records,
     csv_text,
     json_text,
@@ -112,6 +111,8 @@ def run(arguments: Sequence[str]) -> None:
     if chosen.json is not None:
         write_text(chosen.json, json_text(comparison_mapping(comparison, notes)))
     if chosen.out is not None:
+        from a2ls.analysis import comparison_page  # noqa: PLC0415 (loads Plotly, which is slow)
+
         write_text(chosen.out, comparison_page(comparison, notes))
     for file in filter(None, (chosen.csv, chosen.json, chosen.out)):
         say(Screen(), f"written: {file}")

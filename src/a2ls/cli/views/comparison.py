@@ -11,13 +11,11 @@ from rich.text import Text
 from a2ls._formatting import UNKNOWN, interval_text, number_text
 from a2ls._statistics import Estimate
 from a2ls.analysis import (
-    CITED,
     MEASURES,
     PAPER_ATARI_FRAMES,
     PUBLISHED,
     PUBLISHED_AGGREGATE,
     Comparison,
-    EnvironmentResult,
     MethodResult,
     Published,
     over_games_rows,
@@ -136,13 +134,14 @@ def environments_table(comparison: Comparison) -> Table:
         table.add_row(Text(env, style="bold"), *between, *known)
         for result in sorted(comparison.results, key=lambda result: -result.environments[env].mean.value):
             own = result.environments[env]
+            published = [UNKNOWN if own.published is None else own.published.text] if comparison.has_published else []
             table.add_row(
                 f"  {result.short}",
                 str(len(own.runs.records)),
                 number_text(own.mean.value, 1),
                 number_text(own.runs.sd(comparison.measure), 1),
                 interval_text(own.mean.interval, 1),
-                *([_published(own)] if comparison.has_published else []),
+                *published,
                 style=_style(result),
             )
         table.add_section()
@@ -262,12 +261,6 @@ def _span(comparison: Comparison) -> tuple[float, float]:
 
 def _style(result: MethodResult) -> str:
     return "yellow" if result.method.is_baseline else ""
-
-
-def _published(own: EnvironmentResult) -> str:
-    if own.published is None:
-        return UNKNOWN
-    return f"{own.published.mean:.0f} ± {own.published.sd:.0f}{CITED if own.published.cited else ''}"
 
 
 def _value(estimate: Estimate | None) -> float:
