@@ -1,7 +1,7 @@
 """`RayEngine` on a real cluster of two nodes on this machine, and what is said where there is none."""
 
-import importlib.util
 import socket
+import sys
 from dataclasses import replace
 
 import pytest
@@ -92,8 +92,7 @@ def test_options_that_cannot_be_meant_are_refused_before_anything_is_connected(o
 
 
 def test_without_ray_the_message_names_the_extra(monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ray" else found(name))
+    monkeypatch.setitem(sys.modules, "ray", None)  # As if it were not installed.
     with pytest.raises(BadInput, match=r"pip install 'a2ls\[ray\]'"):
         require_cluster("auto")
 

@@ -172,6 +172,13 @@ def test_rows_that_make_no_sense_are_told(table, copied, capsys):
     assert "the trainings of the study 'mine' cannot be read" in capsys.readouterr().err
 
 
+def test_attributes_of_a_study_that_make_no_sense_are_told(copied, capsys):
+    sql(copied, "UPDATE study_user_attributes SET value_json = '{' WHERE key = 'versions'")
+    for command in (["top"], ["search", "--resume"]):
+        assert main([*command, str(copied)]) == 2
+        assert "its storage is damaged. Put back an earlier copy" in capsys.readouterr().err
+
+
 def test_what_a_stranger_wrote_makes_no_database(copied, tmp_path, capsys):
     config = copied / "config.toml"
     elsewhere = tmp_path / "elsewhere.db"

@@ -9,6 +9,7 @@ winner.json     what a cross-validation says, with the best loss if it may be be
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -235,7 +236,9 @@ def open_study(
     Raises:
         BadInput: If a newer program has written it.
     """
-    if name not in optuna.get_all_study_names(storage):
+    with _damage_told(name):
+        known = optuna.get_all_study_names(storage)
+    if name not in known:
         _make_studies(storage, [name])
     study = find_study(storage, name, sampler, pruner)
     assert study is not None
@@ -262,10 +265,24 @@ def find_study(
     except StorageInternalError as error:
         # A kill while an earlier version made the storage: who may write mends it.
         raise NotARun(f"the storage has the study {name!r} more than once: --resume mends it") from error
-    require_readable(study.user_attrs.get(SCHEMA_KEY, 1), f"the study {name!r}")
+    with _damage_told(name):
+        attributes = study.user_attrs
+    require_readable(attributes.get(SCHEMA_KEY, 1), f"the study {name!r}")
     if len(study.directions) != 1:
         raise NotARun(f"the study {name!r} does not say what it maximises: its storage is damaged")
     return study
+
+
+@contextmanager
+def _damage_told(name: str) -> Iterator[None]:
+    """Optuna reads all attributes of all studies at once, as JSON."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise NotARun(
+            f"an attribute of the study {name!r}, or of one beside it, cannot be read ({error}): its storage is "
+            "damaged. Put back an earlier copy of it"
+        ) from error
 
 
 def _make_studies(storage: BaseStorage, names: Sequence[str]) -> None:
