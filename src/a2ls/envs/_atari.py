@@ -44,6 +44,9 @@ def make_game(spec: EnvSpec, config: EnvironmentConfig, *, training: bool) -> gy
         max_num_frames_per_episode=MAX_FRAMES,
         render_mode="rgb_array",
     )
+    if env.unwrapped.get_action_meanings()[0] != "NOOP":  # type: ignore[attr-defined]
+        # Gymnasium before 1.2 only asserts it, without a word.
+        raise ValueError("it starts with doing nothing, and the first action of this game is not NOOP")
     env = AtariPreprocessing(
         env,
         noop_max=_MOST_NOOPS,
