@@ -1,7 +1,7 @@
 # Everything runs in a virtual environment that these targets make by themselves: .venv
 # Outside of it, as root on Debian, scripts/system-libraries installs what drawing, the tests' browser and their database server
 # need, and says so before. To refuse: SYSTEM_PACKAGES=no make setup
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 TORCH ?= 2.6.0
 BIN := $(VENV)/bin
@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data dist clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data gallery dist clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,10 @@ docs: $(INSTALLED)  ## Build the documentation site into build/docs; a warning i
 
 data: $(INSTALLED)  ## Write the data set of all trainings in docs/results anew, and the counts of docs/data.md
 	$(BIN)/python scripts/data_set.py
+
+gallery: $(INSTALLED)  ## Draw the figures of docs/gallery.md anew, and write its text (minutes)
+	@scripts/system-libraries browser
+	$(BIN)/python scripts/gallery.py
 
 dist: $(INSTALLED)  ## Build the package into dist/: sdist and wheel
 	$(BIN)/python -m build --outdir dist .

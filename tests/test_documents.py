@@ -103,6 +103,14 @@ def test_the_tables_of_the_page_on_the_paper_are_those_of_the_code():
             assert tables_value(cells[ours]) >= tables_value(cells[papers]), line
 
 
+def test_the_gallery_has_every_figure_and_its_picture():
+    gallery = load_script("gallery")
+    text = gallery.DOCUMENT.read_text()
+    assert text == gallery.with_tables(text, "gallery", gallery.TABLES), "run make gallery"
+    pictures = {gallery.file_of(picture) for picture in gallery.all_pictures()}
+    assert pictures == set(gallery.PICTURES.iterdir()), "run make gallery"
+
+
 def tables_value(cell):
     """The values of a cell by task; `else` for all others. SAC-wo-aug is a baseline, and no task."""
     cell = cell.removeprefix("84 for SAC-wo-aug, ")
