@@ -24,6 +24,7 @@ $(INSTALLED): pyproject.toml constraints.txt scripts/system-libraries
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps dm_control
 	@echo 'Compiling updates (once, about 20 seconds)'
 	@$(BIN)/python -c 'from a2ls import recorder; recorder.prepare()'
 	@touch $@

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from a2ls._errors import BadInput
+
+# What pip cannot do by itself: pyproject.toml says why.
+_MORE = {"dmc": " and pip install --no-deps dm_control"} if sys.version_info >= (3, 13) else {}
 
 
 class MissingExtra(BadInput, ImportError):
@@ -26,4 +30,5 @@ def extra(name: str, user: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingExtra(f"{user} the extra {name!r}: pip install 'a2ls[{name}]' ({error})") from error
+        command = f"pip install 'a2ls[{name}]'{_MORE.get(name, '')}"
+        raise MissingExtra(f"{user} the extra {name!r}: {command} ({error})") from error
