@@ -1,6 +1,8 @@
 """What MuJoCo needs to be quiet and to draw on a machine without a display."""
 
+import contextlib
 import ctypes
+import importlib
 import logging
 import os
 import sys
@@ -24,6 +26,10 @@ def prepare_rendering() -> None:
     # Mesa, which draws where there is no graphics card, would start a thread for each core: it looks when the first
     # display is opened, which the choice below does.
     os.environ.setdefault("LP_NUM_THREADS", "0")
+    # Mesa and Triton, which comes with PyTorch's builds for GPUs, each bring an LLVM. If Mesa's is loaded first,
+    # loading Triton's ends the process; and PyTorch loads it when the first optimiser is made.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("triton")
     if sys.platform == "linux" and not os.environ.get("DISPLAY") and "MUJOCO_GL" not in os.environ:
         os.environ["MUJOCO_GL"] = _choose_headless_backend()
     logging.getLogger("absl").addFilter(_is_not_about_model_attributes)  # Adding it again does nothing.
