@@ -7,7 +7,6 @@ What an environment does beside its task changes no result.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import signal
@@ -21,7 +20,6 @@ from subjects import Results, run_results, search_results
 from tally import Tally, watched
 
 from a2ls.cli import main
-from a2ls.cli.commands.search import Arguments as SearchArguments
 
 HARMLESS = ("Polite", "Chdir", "Prints", "PrintsErrors", "Child", "RandomState", "Threads", "Memory")
 """With these the same can be learned as in the polite one."""
@@ -37,14 +35,16 @@ FATAL = ("KillSelf", "Abort", "ExitAtOnce")
 """These end the process that they are in without asking; that of a training is the command's own, which is gone."""
 STALL_SECONDS = 12.0
 LIMIT_SECONDS = 400.0  # Of two candidates that hang, each is tried three times, with a new worker each time.
-_CAN_STALL = "stall_minutes" in {each.name for each in dataclasses.fields(SearchArguments)}
 _OPTIONS = (
     *("--action-repeat", "1", "--steps", "300", "--evaluations", "3", "--evaluation-episodes", "1"),
     *("--learning-starts", "100", "--batch-size", "8", "--hidden", "8", "--out", "new"),
 )
 _COMMANDS = {
     "train": ("--loss", "a2-winner"),
-    "search": ("--preset", "quick", "--population-size", "2", "--stages", "1", "--baselines", "none", "--workers", "1"),
+    "search": (
+        *("--preset", "quick", "--population-size", "2", "--stages", "1", "--baselines", "none", "--workers", "1"),
+        *("--stall-minutes", str(STALL_SECONDS / 60)),
+    ),
 }
 _READ = {"train": run_results, "search": search_results}
 
@@ -80,8 +80,6 @@ class Environments:
         for folder in (place, elsewhere):
             folder.mkdir()
         arguments = [command, "--env", f"toys:{name}-v0", *_OPTIONS, *_COMMANDS[command]]
-        if command == "search" and _CAN_STALL:
-            arguments += ["--stall-minutes", str(STALL_SECONDS / 60)]
         example = f"python benchmarks/hostile {repeat}  (a2ls {' '.join(arguments)})"
         what = f"{command} in {name}"
 
