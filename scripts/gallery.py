@@ -69,7 +69,9 @@ OPERATORS = Source(
     "a2ls report runs/all-operators runs/mse --out operators.html",
     (f"{_SEARCH} --operators all --out runs/all-operators", f"{_SEARCH} --operators mse --out runs/mse"),
 )
-COMPARISON = Source("comparison", "a2ls compare docs/results/curl/candidates.parquet --out comparison.html")
+COMPARISON = Source(
+    "comparison", "a2ls compare docs/results/three-tasks-a2-winner/candidates.parquet --out comparison.html"
+)
 LANDSCAPE = Source(
     "landscape",
     "a2ls landscape runs/sac runs/a2-winner --out landscape.html",
