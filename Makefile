@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # One thread per process: two trainings with one thread each finish sooner than two in turn with two.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data gallery dist clean
+.PHONY: help setup quickstart test test-slow test-oldest lint bench docs data results gallery dist clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ docs: $(INSTALLED)  ## Build the documentation site into build/docs; a warning i
 
 data: $(INSTALLED)  ## Write the data set of all trainings in docs/results anew, and the counts of docs/data.md
 	$(BIN)/python scripts/data_set.py
+
+results: $(INSTALLED)  ## Write the tables of docs/results.md anew, from the trainings in docs/results
+	$(BIN)/python scripts/results.py
 
 gallery: $(INSTALLED)  ## Draw the figures of docs/gallery.md anew, and write its text (minutes)
 	@scripts/system-libraries browser

@@ -42,6 +42,7 @@ def test_the_change_log_begins_with_the_version_of_the_package_and_so_does_the_c
 
 
 PAPER = ROOT / "docs/paper.md"
+RESULTS = ROOT / "docs/results.md"
 
 
 def commands_of_the_paper():
@@ -85,6 +86,17 @@ def test_a_command_of_the_page_on_the_paper_can_be_typed(command):
         module._parse_beside(arguments, module.SearchConfig(module.preset("fast")))
     else:
         parse(module.Arguments, f"a2ls {name}", arguments)
+
+
+def test_the_answers_of_the_page_of_results_are_those_of_the_trainings():
+    results = load_script("results")
+    text = RESULTS.read_text()
+    assert text == results.with_tables(text, "results", results.TABLES), "run make results"
+    # Every table has a place, and a study of which the page says nothing is none.
+    assert all(f"<!-- {name}: scripts/results.py -->" in text for name in results.TABLES)
+    assert all(f"## {study.question}" in text for study in results.STUDIES)
+    claim = re.search(r"probability \S+ \(95 % interval \S+ to \d\.\d+", results.block(results.STUDIES[0]))
+    assert claim is not None and claim[0] in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_the_tables_of_the_page_on_the_paper_are_those_of_the_code():

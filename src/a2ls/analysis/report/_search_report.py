@@ -81,7 +81,7 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
     ]
     return Page(
         title=f"A search for an auxiliary loss on {environment}",
-        lead=_lead(dataset, environment),
+        lead=search_lead(dataset),
         facts=_facts(dataset, config, steps),
         sections=tuple(sections),
         footer=f"Made by A2LS {version('a2ls')} with Python {platform.python_version()}. No network needed.",
@@ -91,10 +91,15 @@ def search_report(dataset: Dataset, others: Sequence[Dataset] = ()) -> Page:
 # The top of the page
 
 
-def _lead(dataset: Dataset, environment: str) -> str:
+def search_lead(dataset: Dataset) -> str:
+    """What a search has found, in a sentence with estimate and interval; then how an estimate comes about.
+
+    Args:
+        dataset: A search, `on_one_scale`.
+    """
     ranking = dataset.ranking
     if not ranking.losses:
-        return f"The search on {environment} has no finished candidate yet: there is nothing to tell so far."
+        return f"The search on {', '.join(dataset.environments)} has no finished candidate yet: there is nothing to tell so far."
     best, unit = ranking.losses[0], ranking.unit
     said = f"Of {_count(dataset)} the best is `{loss_label(best.loss)}`, with "
     if best.estimate.interval is None:

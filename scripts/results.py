@@ -1,0 +1,209 @@
+"""The tables of docs/results.md, from the trainings in docs/results: no number there is typed by hand.
+
+python scripts/results.py            # write them
+python scripts/results.py --check    # only say whether they are up to date
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from generated_tables import markdown_table, with_tables
+
+from a2ls._formatting import interval_text, number_text
+from a2ls._statistics import Array, Estimate, Scores, bootstrap
+from a2ls.analysis._dataset import Dataset, read_dataset
+from a2ls.analysis.compare._comparison import Comparison, MethodResult, compare, judge
+from a2ls.analysis.report._search_report import search_lead
+from a2ls.space import named_loss
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+DOCUMENT = ROOT / "docs" / "results.md"
+
+RANDOM_LOSSES = ("random-losses", "random-losses-from-10")
+SEARCH = "three-tasks"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Methods that were compared, to answer one question."""
+
+    name: str
+    """Of its table."""
+    question: str
+    """Which is also the heading of its section."""
+    exports: tuple[str, ...]
+    """Where its trainings are, below docs/results."""
+    methods: tuple[str, ...] = ()
+    """The labels of those that count; all if there are none."""
+    reference: str | None = None
+    """Whom the others are compared with; the first baseline if None."""
+
+
+_A2 = str(named_loss("a2-winner"))
+_SETTINGS = ("settings",)
+STUDIES = (
+    Study("a2-winner", "Does A2-winner help?", ("three-tasks-a2-winner",)),
+    Study("curl", "Does CURL help on vectors?", ("curl",), ("sac", "curl")),
+    Study(
+        "encoders",
+        "Which encoder?",
+        _SETTINGS,
+        (_A2, *(f"{_A2}: {each}" for each in ("encoder=mlp", "encoder=mlp, encoder_layers=4", "encoder_layers=4"))),
+        _A2,
+    ),
+    Study(
+        "steps",
+        "Which predictor, and which step of the encoder?",
+        _SETTINGS,
+        (_A2, f"{_A2}: predictor=released", f"{_A2}: encoder_lr=0.001"),
+        _A2,
+    ),
+    Study(
+        "actor",
+        "What should the actor look through, without a loss?",
+        _SETTINGS,
+        ("sac", "sac: actor_encoder=shared"),
+    ),
+    Study("actor-with-loss", "And with a loss?", _SETTINGS, (_A2, f"{_A2}: actor_encoder=shared"), _A2),
+    Study("hidden", "And where a fifth of what there is to see is hidden?", ("hidden",)),
+    Study(
+        "images",
+        "Does a loss help from images?",
+        ("cartpole-swingup-fast-image", "cartpole-swingup-fast-image/curl"),
+        ("sac", "sac-no-aug", "curl", _A2),
+        "sac",
+    ),
+    Study("atari", "Does A2-winner help on Atari?", ("fast-atari",)),
+)
+
+
+@cache
+def _datasets(study: Study) -> tuple[Dataset, ...]:
+    every = [read_dataset(RESULTS / each) for each in study.exports]
+    if not study.methods:
+        return tuple(every)
+    return tuple(
+        replace(each, records=tuple(record for record in each.records if record.label in study.methods))
+        for each in every
+    )
+
+
+@cache
+def _answer(study: Study) -> str:
+    return judge(_datasets(study), reference=study.reference).sentence
+
+
+def _section(question: str) -> str:
+    """Where the heading of a question is in the page."""
+    letters = "".join(each for each in question.lower() if each.isalnum() or each in " -")
+    return f"[{question}](#{letters.replace(' ', '-')})"
+
+
+def findings() -> str:
+    """Every question with its answer in one sentence."""
+    rows = [(_section(each.question), _answer(each)) for each in STUDIES]
+    rows.append((_section("What does a search find?"), _search_answer()))
+    return markdown_table(("question", "answer"), rows, left=2)
+
+
+def block(study: Study) -> str:
+    """The answer to a question, and the numbers of all methods."""
+    comparison = compare(_datasets(study), reference=study.reference)
+    return f"**{_answer(study)}**\n\n{_methods_table(comparison)}"
+
+
+def _methods_table(comparison: Comparison) -> str:
+    headings = ["AULC", "seeds", *comparison.environments, comparison.measured.replace("AULC", "IQM"), "95 % interval"]
+    if comparison.reference is not None:
+        headings += [f"beats {comparison.reference.label}", "95 % interval"]
+    rows = [tuple(_cells(comparison, result)) for result in comparison.results]
+    return markdown_table(headings, rows, left=1)
+
+
+def _cells(comparison: Comparison, result: MethodResult) -> Iterator[str]:
+    yield f"`{result.label}`".replace("|", r"\|")
+    yield str(len(result.method.seeds))
+    for env in comparison.environments:
+        own = result.environments[env]
+        yield f"{number_text(own.mean.value, 1)} ({number_text(own.runs.sd(comparison.measure), 1)})"
+    yield from _estimate_cells(result.iqm, 3)
+    if comparison.reference is not None:
+        yield from ("", "") if result.improvement is None else _estimate_cells(result.improvement, 2)
+
+
+def _estimate_cells(estimate: Estimate, digits: int) -> tuple[str, str]:
+    return number_text(estimate.value, digits), interval_text(estimate.interval, digits)
+
+
+def random_losses() -> str:
+    """How good losses are that nobody has selected, in each environment where the plain agent is 1."""
+    records = [record for name in RANDOM_LOSSES for record in read_dataset(RESULTS / name).records]
+    finished = [each for each in records if each.state == "finished" and each.score is not None]
+    plain = read_dataset(RESULTS / "three-tasks-a2-winner").baselines
+    rows = []
+    for env in dict.fromkeys(each.env for each in finished):
+        unit = np.mean([each.score for each in plain if each.env == env])
+        by_loss: dict[str, list[float]] = {}
+        for each in finished:
+            if each.env == env and each.loss is not None:
+                by_loss.setdefault(str(each.loss.canonical()), []).append(float(each.score or 0.0) / float(unit))
+        means = np.array([np.mean(scores) for scores in by_loss.values()])
+        band = bootstrap(_mean, [means])
+        rows.append(
+            (
+                env,
+                str(len(means)),
+                *_estimate_cells(band.estimate(0), 2),
+                *(number_text(float(value), 2) for value in np.quantile(means, (0.1, 0.5, 0.9))),
+                f"{np.mean(means > 1):.0%}".replace("%", " %"),
+            )
+        )
+    headings = ("task", "losses", "mean", "95 % interval", "lowest tenth", "median", "highest tenth", "above sac")
+    return markdown_table(headings, rows, left=1)
+
+
+def _mean(scores: Scores) -> Array:
+    return np.mean(scores[0], axis=1, keepdims=True)
+
+
+def search() -> str:
+    """What the search on three tasks came to."""
+    return search_lead(read_dataset(RESULTS / SEARCH).on_one_scale())
+
+
+def _search_answer() -> str:
+    dataset = read_dataset(RESULTS / SEARCH).on_one_scale()
+    best, unit = dataset.ranking.losses[0], dataset.ranking.unit
+    return (
+        f"On {len(dataset.environments)} tasks, the best of {len(dataset.candidates)} candidates has an estimated "
+        f"{unit.name} of {unit.text(best.estimate.value)} (95 % interval {interval_text(best.estimate.interval, 2)}), "
+        f"where {dataset.baselines[0].label} is 1; it was chosen by that, and is not compared with anything yet."
+    )
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "findings": findings,
+    **{each.name: partial(block, each) for each in STUDIES},
+    "search": search,
+    "random-losses": random_losses,
+}
+
+
+def main() -> None:
+    """Write the tables, or compare them."""
+    old = DOCUMENT.read_text()
+    new = with_tables(old, "results", TABLES)
+    if "--check" in sys.argv:
+        sys.exit(0 if new == old else "docs/results.md is not up to date: run python scripts/results.py")
+    DOCUMENT.write_text(new)
+
+
+if __name__ == "__main__":
+    main()
