@@ -170,7 +170,8 @@ def random_losses() -> str:
 
 
 def _mean(scores: Scores) -> Array:
-    return np.mean(scores[0], axis=1, keepdims=True)
+    means: Array = np.mean(scores[0], axis=1, keepdims=True)
+    return means
 
 
 def search() -> str:

@@ -96,7 +96,8 @@ def test_the_answers_of_the_page_of_results_are_those_of_the_trainings():
     assert all(f"<!-- {name}: scripts/results.py -->" in text for name in results.TABLES)
     assert all(f"## {study.question}" in text for study in results.STUDIES)
     claim = re.search(r"probability \S+ \(95 % interval \S+ to \d\.\d+", results.block(results.STUDIES[0]))
-    assert claim is not None and claim[0] in " ".join((ROOT / "README.md").read_text().split())
+    assert claim is not None
+    assert claim[0] in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_the_tables_of_the_page_on_the_paper_are_those_of_the_code():

@@ -99,7 +99,8 @@ def search_lead(dataset: Dataset) -> str:
     """
     ranking = dataset.ranking
     if not ranking.losses:
-        return f"The search on {', '.join(dataset.environments)} has no finished candidate yet: there is nothing to tell so far."
+        where = ", ".join(dataset.environments)
+        return f"The search on {where} has no finished candidate yet: there is nothing to tell so far."
     best, unit = ranking.losses[0], ranking.unit
     said = f"Of {_count(dataset)} the best is `{loss_label(best.loss)}`, with "
     if best.estimate.interval is None:
