@@ -29,6 +29,17 @@ from a2ls.analysis._leaderboard import (
     stage_statistics,
 )
 from a2ls.analysis._loss_parts import MIN_GROUP, Analysis, Family, GroupComparison, analyse, read_patterns
+from a2ls.analysis._pooled import Effect, PooledAnalysis, PooledPart, analyse_pooled
+from a2ls.analysis._pooled_losses import PooledLosses
+from a2ls.analysis._pooled_tables import (
+    POOLED_COLUMNS,
+    PooledTable,
+    pooled_counts,
+    pooled_mapping,
+    pooled_notes,
+    pooled_records,
+    pooled_tables,
+)
 from a2ls.analysis._published import (
     CITED,
     PAPER_ATARI_FRAMES,
@@ -123,6 +134,7 @@ __all__ = [
     "MIN_GROUP",
     "PAPER_ATARI_FRAMES",
     "PARTS_TITLES",
+    "POOLED_COLUMNS",
     "PUBLISHED",
     "PUBLISHED_AGGREGATE",
     "SHARPNESS_DISTANCE",
@@ -133,6 +145,7 @@ __all__ = [
     "Comparison",
     "ComparisonVerdict",
     "Dataset",
+    "Effect",
     "EnvironmentResult",
     "Exported",
     "Family",
@@ -142,6 +155,10 @@ __all__ = [
     "LandscapeSettings",
     "LearningCurve",
     "MethodResult",
+    "PooledAnalysis",
+    "PooledLosses",
+    "PooledPart",
+    "PooledTable",
     "Published",
     "PublishedAggregate",
     "PublishedOverGames",
@@ -151,6 +168,7 @@ __all__ = [
     "StageStatistics",
     "StagesTable",
     "analyse",
+    "analyse_pooled",
     "analysis_mapping",
     "analysis_records",
     "ancestry",
@@ -176,6 +194,11 @@ __all__ = [
     "over_games_rows",
     "part_cells",
     "parts_headings",
+    "pooled_counts",
+    "pooled_mapping",
+    "pooled_notes",
+    "pooled_records",
+    "pooled_tables",
     "published_for",
     "published_over_games",
     "published_score",
