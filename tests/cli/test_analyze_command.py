@@ -1,4 +1,5 @@
 import csv
+import html
 import io
 import json
 from dataclasses import replace
@@ -13,13 +14,16 @@ from rich.console import Console
 from a2ls._errors import BadInput
 from a2ls.analysis import (
     ANALYSIS_COLUMNS,
+    POOLED_COLUMNS,
     analyse_pooled,
     analysis_mapping,
     analysis_records,
     csv_text,
     export,
+    pooled_figure,
     pooled_tables,
     read_dataset,
+    read_patterns,
     stages_table,
 )
 from a2ls.analysis._loss_parts import analyse
@@ -307,6 +311,8 @@ def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables():
         (["{folder}", "--csv", "-", "--json", "-"], "only one of them can be printed"),
         (["{folder}", "--csv", "{folder}"], "is a folder, but must be a file"),
         (["{folder}", "--json", "{folder}/config.toml/x.json"], "cannot be written"),
+        (["{folder}", "--out", "page.html"], "out is page.html, but only --pooled writes a page"),
+        (["--pooled", "--out", "{folder}"], "is a folder, but must be a file"),
         (["--pooled", "nowhere"], "nowhere holds nothing to analyse"),
         (["--pooled", "--stage", "2"], "stage is 2, but --pooled counts losses of all stages"),
         (["--pooled", "--pattern", "s0 a0"], "'s0 a0' is not a valid loss: there is no arrow"),
@@ -367,6 +373,23 @@ def test_searches_and_benchmarks_are_pooled_from_folders_and_exports(searched, t
         assert {name: value for name, value in row.items() if value} == {
             name: known[name] for name in row if known.get(name)
         }
+
+
+def test_the_page_has_every_table_and_draws_every_effect_with_its_interval(tmp_path, capsys):
+    run(["--pooled", "--pattern", "s0 -> s1 s2", "--out", str(tmp_path / "page.html"), "--csv", "-"])
+    assert capsys.readouterr().out.startswith(",".join(POOLED_COLUMNS))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    analysis = analyse_pooled((), read_patterns(["s0 -> s1 s2"]))
+    for table in pooled_tables(analysis):
+        assert html.escape(table.title) in page
+        for row in table.rows:
+            assert all(html.escape(cell) in page for cell in row)
+    figure = pooled_figure(analysis)
+    effects = [part.effect for part in analysis.parts]
+    assert len(figure.data) == len(effects) == 9
+    for trace, effect in zip(figure.data, effects, strict=True):
+        ends = trace.x[0] - trace.error_x.arrayminus[0], trace.x[0] + trace.error_x.array[0]
+        assert (trace.x[0], *ends) == pytest.approx((effect.value, *effect.interval))
 
 
 def test_a_pattern_of_ones_own_is_pooled_beside_those_of_the_paper(capsys):

@@ -84,6 +84,7 @@ from a2ls.analysis.compare._output import (
 from a2ls.analysis.compare._verdict import ComparisonVerdict
 
 if TYPE_CHECKING:
+    from a2ls.analysis._pooled_page import pooled_figure, pooled_page
     from a2ls.analysis._recorded import recorded_trainings
     from a2ls.analysis.compare._page import comparison_page
     from a2ls.analysis.landscape._landscape import (
@@ -105,6 +106,7 @@ else:
     __getattr__ = imported_when_used(
         __name__,
         {
+            "a2ls.analysis._pooled_page": ("pooled_figure", "pooled_page"),
             "a2ls.analysis._recorded": ("recorded_trainings",),
             "a2ls.analysis.compare._page": ("comparison_page",),
             "a2ls.analysis.landscape._landscape": (
@@ -195,8 +197,10 @@ __all__ = [
     "part_cells",
     "parts_headings",
     "pooled_counts",
+    "pooled_figure",
     "pooled_mapping",
     "pooled_notes",
+    "pooled_page",
     "pooled_records",
     "pooled_tables",
     "published_for",

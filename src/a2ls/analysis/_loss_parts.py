@@ -135,8 +135,8 @@ def analyse(
     """
     if dataset.kind != "search":
         raise BadInput(
-            f"{dataset.path} holds a {dataset.kind}, but only the candidates of a search are analysed: with --pooled all "
-            "losses are"
+            f"{dataset.path} holds a {dataset.kind}, but only the candidates of a search are analysed; "
+            "--pooled takes all losses"
         )
     environments = dict.fromkeys(candidate.env for candidate in dataset.candidates)
     dataset = dataset.on_one_scale()

@@ -43,7 +43,7 @@ def pooled_tables(analysis: PooledAnalysis) -> list[PooledTable]:
     tasks = [task.name for task in analysis.pooled.tasks]
     for some in (tasks[first : first + _TASKS_OF_A_TABLE] for first in range(0, len(tasks), _TASKS_OF_A_TABLE)):
         rows = [
-            (part_name(part.comparison), *(_signed(part.by_task[task].difference) for task in some))
+            (part_name(part.comparison), *(signed_text(part.by_task[task].difference) for task in some))
             for part in analysis.parts
         ]
         tables.append(PooledTable("The difference in each environment", ("", *some), rows))
@@ -58,7 +58,12 @@ def pooled_tables(analysis: PooledAnalysis) -> list[PooledTable]:
             f"The paper's table 4 ({observations}), and whether this agrees",
             ("", "paper", "by itself", "all together"),
             [
-                (part_name(each.comparison), _published(each), each.agrees or UNKNOWN, each.effect_agrees or UNKNOWN)
+                (
+                    part_name(each.comparison),
+                    published_text(each),
+                    each.agrees or UNKNOWN,
+                    each.effect_agrees or UNKNOWN,
+                )
                 for each in analysis.parts
             ],
         ),
@@ -188,7 +193,8 @@ def _paper(part: PooledPart) -> dict[str, Any]:
     }
 
 
-def _published(part: PooledPart) -> str:
+def published_text(part: PooledPart) -> str:
+    """Which way the paper has it, and in how many of its tasks: `+ (2 of 3)`."""
     if part.published is None:
         return UNKNOWN
     direction, significant, tasks = part.published
@@ -198,9 +204,10 @@ def _published(part: PooledPart) -> str:
 def _effect_cells(effect: Effect | None) -> tuple[str, ...]:
     if effect is None:
         return UNKNOWN, UNKNOWN, "", UNKNOWN, UNKNOWN
-    interval = " to ".join(map(_signed, effect.interval))
-    return _signed(effect.value), interval, effect.stars, p_value_text(effect.p), p_value_text(effect.holm)
+    interval = " to ".join(map(signed_text, effect.interval))
+    return signed_text(effect.value), interval, effect.stars, p_value_text(effect.p), p_value_text(effect.holm)
 
 
-def _signed(value: float | None) -> str:
+def signed_text(value: float | None) -> str:
+    """A difference of relative AULCs."""
     return number_text(value, _DIGITS, sign=True)

@@ -59,7 +59,7 @@ class Arguments:
         a2ls analyze runs/cheetah runs/walker/export/candidates.parquet --stage 1
         a2ls analyze runs/* --csv comparisons.csv
         a2ls analyze runs/my-search --json - > analysis.json
-        a2ls analyze --pooled
+        a2ls analyze --pooled --out losses.html
         a2ls analyze --pooled --independent runs/my-search runs/my-benchmark
     """
 
@@ -88,6 +88,9 @@ class Arguments:
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Likewise as JSON, with the stages and the baselines; with --pooled, with the score of every loss."""
 
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o", "--html"], metavar="FILE")] = None
+    """With --pooled, write a page with all tables to this file, and a figure of the effects with their intervals."""
+
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
@@ -98,6 +101,8 @@ def run(arguments: Sequence[str]) -> None:
     if chosen.pooled:
         _run_pooled(chosen)
         return
+    if chosen.out is not None:
+        raise BadInput(f"out is {chosen.out}, but only --pooled writes a page: `a2ls report` writes that of a search")
     datasets = read_datasets(chosen.folders)
     _check_stage(datasets, chosen.stage)
     patterns = read_patterns(flat(chosen.pattern), _longest_horizon(datasets))
@@ -122,6 +127,10 @@ def _run_pooled(chosen: Arguments) -> None:
         _write(chosen.csv, csv_text(POOLED_COLUMNS, pooled_records(analysis)))
     if chosen.json is not None:
         _write(chosen.json, json_text(pooled_mapping(analysis)))
+    if chosen.out is not None:
+        from a2ls.analysis import pooled_page  # noqa: PLC0415 (loads Plotly, which is slow)
+
+        write_text(chosen.out, pooled_page(analysis))
 
 
 def _check_stage(datasets: Sequence[Dataset], stage: int | None) -> None:
