@@ -70,8 +70,11 @@ def pooled_page(analysis: PooledAnalysis) -> str:
         title=TITLE,
         lead=verbatim(pooled_counts(analysis)[0]),
         sections=(
-            Section("effects", "All parts together", figures=(pooled_figure(analysis),)),
-            Section("numbers", "The numbers", tables=tuple(map(_table, pooled_tables(analysis)))),
+            Section("effects", "Effects and intervals", figures=(pooled_figure(analysis),)),
+            *(
+                Section(f"table-{place}", table.title, tables=(_table(table),))
+                for place, table in enumerate(pooled_tables(analysis), 1)
+            ),
             Section("losses", "Which losses count", code="\n".join(pooled_counts(analysis))),
             Section("notes", "What to know of it", "\n\n".join(map(verbatim, pooled_notes(analysis)))),
         ),
@@ -81,4 +84,4 @@ def pooled_page(analysis: PooledAnalysis) -> str:
 
 def _table(table: PooledTable) -> Table:
     numeric = (False, *(bool(heading) for heading in table.headings[1:]))
-    return Table(table.headings, tuple(table.rows), numeric, table.title)
+    return Table(table.headings, tuple(table.rows), numeric)
