@@ -17,10 +17,11 @@ from generated_tables import markdown_table, with_tables
 
 from a2ls._formatting import interval_text, number_text
 from a2ls._statistics import Array, Estimate, Scores, bootstrap
+from a2ls.analysis import PooledAnalysis, analyse_pooled, pooled_tables
 from a2ls.analysis._dataset import Dataset, read_dataset
 from a2ls.analysis.compare._comparison import Comparison, MethodResult, compare, judge
 from a2ls.analysis.report._search_report import search_lead
-from a2ls.space import named_loss
+from a2ls.space import PATTERNS, named_loss
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -109,6 +110,7 @@ def _section(question: str) -> str:
 def findings() -> str:
     """Every question with its answer in one sentence."""
     rows = [(_section(each.question), _answer(each)) for each in STUDIES]
+    rows.append((_section("What do good losses have in common?"), _common_answer()))
     rows.append((_section("What does a search find?"), _search_answer()))
     return markdown_table(("question", "answer"), rows, left=2)
 
@@ -179,6 +181,39 @@ def search() -> str:
     return search_lead(read_dataset(RESULTS / SEARCH).on_one_scale())
 
 
+@cache
+def _pooled(*, independent: bool = False) -> PooledAnalysis:
+    return analyse_pooled(independent=independent)
+
+
+def _shown(analysis: PooledAnalysis) -> str:
+    """The parts that are shown to matter among losses that are otherwise alike, by the corrected p."""
+    effects = {part.comparison.what: part.effect for part in analysis.parts if part.effect is not None}
+    shown = [
+        f"{what if what in PATTERNS else f'more {what} in the target than in the source'} {effect.value:+.2f} "
+        f"(95 % interval {effect.interval.low:+.2f} to {effect.interval.high:+.2f})"
+        for what, effect in effects.items()
+        if effect.stars
+    ]
+    return f"{'; '.join(shown) or 'none'}, of {len(effects)} parts"
+
+
+def _common_answer() -> str:
+    every, drawn = _pooled(), _pooled(independent=True)
+    return (
+        f"Effects on the relative AULC that are shown, among {len(every.pooled.losses)} losses: {_shown(every)}. "
+        f"Among the {len(drawn.pooled.losses)} that were drawn independently: {_shown(drawn)}."
+    )
+
+
+def common_parts() -> str:
+    """What good losses have in common, in all trainings."""
+    parts = [f"**{_common_answer()}**"]
+    for table in pooled_tables(_pooled()):
+        parts += [f"{table.title}:", markdown_table(table.headings, table.rows, left=1)]
+    return "\n\n".join(parts)
+
+
 def _search_answer() -> str:
     dataset = read_dataset(RESULTS / SEARCH).on_one_scale()
     best, unit = dataset.ranking.losses[0], dataset.ranking.unit
@@ -192,6 +227,7 @@ def _search_answer() -> str:
 TABLES: Mapping[str, Callable[[], str]] = {
     "findings": findings,
     **{each.name: partial(block, each) for each in STUDIES},
+    "common-parts": common_parts,
     "search": search,
     "random-losses": random_losses,
 }

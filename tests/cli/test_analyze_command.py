@@ -1,8 +1,10 @@
 import csv
+import html
 import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -12,11 +14,16 @@ from rich.console import Console
 from a2ls._errors import BadInput
 from a2ls.analysis import (
     ANALYSIS_COLUMNS,
+    POOLED_COLUMNS,
+    analyse_pooled,
     analysis_mapping,
     analysis_records,
     csv_text,
     export,
+    pooled_figure,
+    pooled_tables,
     read_dataset,
+    read_patterns,
     stages_table,
 )
 from a2ls.analysis._loss_parts import analyse
@@ -304,6 +311,12 @@ def test_what_is_not_a_number_is_null_in_json_and_a_dash_in_tables():
         (["{folder}", "--csv", "-", "--json", "-"], "only one of them can be printed"),
         (["{folder}", "--csv", "{folder}"], "is a folder, but must be a file"),
         (["{folder}", "--json", "{folder}/config.toml/x.json"], "cannot be written"),
+        (["{folder}", "--out", "page.html"], "out is page.html, but only --pooled writes a page"),
+        (["--pooled", "--out", "{folder}"], "is a folder, but must be a file"),
+        (["--pooled", "nowhere"], "nowhere holds nothing to analyse"),
+        (["--pooled", "--stage", "2"], "stage is 2, but --pooled counts losses of all stages"),
+        (["--pooled", "--pattern", "s0 a0"], "'s0 a0' is not a valid loss: there is no arrow"),
+        (["--pooled", "--csv", "-", "--json", "-"], "only one of them can be printed"),
     ],
 )
 def test_bad_input_is_one_clear_message(arguments, message, searched):
@@ -320,11 +333,78 @@ def test_a_benchmark_has_no_candidates(tmp_path):
         run([str(folder.path)])
 
 
+def test_the_trainings_of_the_package_are_pooled_if_nothing_is_given(capsys):
+    run(["--pooled"])
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    analysis = analyse_pooled()
+    assert shown.startswith(f"{len(analysis.pooled.losses)} losses (")
+    for reason, count in analysis.pooled.left_out.items():
+        assert f"  {count} {reason}\n" in shown
+    lines = [words(line) for line in shown.splitlines()]
+    for table in pooled_tables(analysis):
+        assert table.title in shown
+        for row in table.rows:
+            assert words(" ".join(row)) in lines
+    assert "children resemble parents" in words(shown)
+    run(["--pooled", "--independent"])
+    assert "children resemble parents" not in words(capsys.readouterr().out)
+
+
+def test_searches_and_benchmarks_are_pooled_from_folders_and_exports(searched, tmp_path, capsys):
+    losses = [method(str(each.loss)) for each in searched.candidates()[:5]]
+    other = BenchmarkFolder.ask(tmp_path / "benchmark", Grid((baseline("sac"), *losses), (TRAINING,), (8, 9)))
+    other.run(InstantEngine(2, score=score))
+    run(["--pooled", str(searched.path), str(other.path), "--json", "-"])
+    together = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    run(["--pooled", str(searched.path), "--json", "-"])
+    alone = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [each["plain_trainings"] for each in (*alone["environments"], *together["environments"])] == [2, 4]
+    assert together["trainings"] > alone["trainings"] > 5
+    assert alone["left_out"] == {"with another operator than mse, or no predictor": ANY, "not finished": 1}
+    export([searched.path, other.path], tmp_path / "export")
+    run(["--pooled", str(tmp_path / "export"), "--json", str(tmp_path / "x.json"), "--csv", "-"])
+    assert json.loads((tmp_path / "x.json").read_text()) == together
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["env"] for row in rows] == [""] * 8 + ["Pendulum-v1"] * 8
+    for row, part in zip(rows, together["parts"], strict=False):
+        known = {name: "" if value is None else str(value) for name, value in part.items()}
+        assert {name: value for name, value in row.items() if value} == {
+            name: known[name] for name in row if known.get(name)
+        }
+
+
+def test_the_page_has_every_table_and_draws_every_effect_with_its_interval(tmp_path, capsys):
+    run(["--pooled", "--pattern", "s0 -> s1 s2", "--out", str(tmp_path / "page.html"), "--csv", "-"])
+    assert capsys.readouterr().out.startswith(",".join(POOLED_COLUMNS))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    analysis = analyse_pooled((), read_patterns(["s0 -> s1 s2"]))
+    for table in pooled_tables(analysis):
+        assert html.escape(table.title) in page
+        for row in table.rows:
+            assert all(html.escape(cell) in page for cell in row)
+    figure = pooled_figure(analysis)
+    effects = [part.effect for part in analysis.parts]
+    assert len(figure.data) == len(effects) == 9
+    for trace, effect in zip(figure.data, effects, strict=True):
+        ends = trace.x[0] - trace.error_x.arrayminus[0], trace.x[0] + trace.error_x.array[0]
+        assert (trace.x[0], *ends) == pytest.approx((effect.value, *effect.interval))
+
+
+def test_a_pattern_of_ones_own_is_pooled_beside_those_of_the_paper(capsys):
+    run(["--pooled", "--pattern", "s0 -> s1 s2", "--json", "-"])
+    parts = {each["what"]: each for each in json.loads(capsys.readouterr().out)["parts"]}
+    assert len(parts) == 9
+    assert (parts["s0 -> s1 s2"]["paper"], parts["states"]["paper"]) == (None, "+")
+    assert parts["states"]["effect_holm"] == pytest.approx(9 * parts["states"]["effect_p"])
+
+
 def test_help_teaches(capsys):
     with pytest.raises(SystemExit) as end:
         run(["--help"])
     assert end.value.code == 0
     shown = words(capsys.readouterr().out)
     assert "a2ls analyze runs/my-search --independent" in shown
-    for option in ("--pattern", "--stage", "--independent", "--csv", "--json"):
+    for option in ("--pooled", "--pattern", "--stage", "--independent", "--csv", "--json"):
         assert option in shown

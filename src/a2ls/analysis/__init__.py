@@ -71,6 +71,17 @@ from a2ls.analysis.compare._output import (
     over_games_rows,
 )
 from a2ls.analysis.compare._verdict import ComparisonVerdict
+from a2ls.analysis.pooled._analysis import Effect, PooledAnalysis, PooledPart, analyse_pooled
+from a2ls.analysis.pooled._losses import PooledLosses
+from a2ls.analysis.pooled._tables import (
+    POOLED_COLUMNS,
+    PooledTable,
+    pooled_counts,
+    pooled_mapping,
+    pooled_notes,
+    pooled_records,
+    pooled_tables,
+)
 
 if TYPE_CHECKING:
     from a2ls.analysis._recorded import recorded_trainings
@@ -90,10 +101,12 @@ if TYPE_CHECKING:
         landscape_summary,
         summary_words,
     )
+    from a2ls.analysis.pooled._page import pooled_figure, pooled_page
 else:
     __getattr__ = imported_when_used(
         __name__,
         {
+            "a2ls.analysis.pooled._page": ("pooled_figure", "pooled_page"),
             "a2ls.analysis._recorded": ("recorded_trainings",),
             "a2ls.analysis.compare._page": ("comparison_page",),
             "a2ls.analysis.landscape._landscape": (
@@ -123,6 +136,7 @@ __all__ = [
     "MIN_GROUP",
     "PAPER_ATARI_FRAMES",
     "PARTS_TITLES",
+    "POOLED_COLUMNS",
     "PUBLISHED",
     "PUBLISHED_AGGREGATE",
     "SHARPNESS_DISTANCE",
@@ -133,6 +147,7 @@ __all__ = [
     "Comparison",
     "ComparisonVerdict",
     "Dataset",
+    "Effect",
     "EnvironmentResult",
     "Exported",
     "Family",
@@ -142,6 +157,10 @@ __all__ = [
     "LandscapeSettings",
     "LearningCurve",
     "MethodResult",
+    "PooledAnalysis",
+    "PooledLosses",
+    "PooledPart",
+    "PooledTable",
     "Published",
     "PublishedAggregate",
     "PublishedOverGames",
@@ -151,6 +170,7 @@ __all__ = [
     "StageStatistics",
     "StagesTable",
     "analyse",
+    "analyse_pooled",
     "analysis_mapping",
     "analysis_records",
     "ancestry",
@@ -176,6 +196,13 @@ __all__ = [
     "over_games_rows",
     "part_cells",
     "parts_headings",
+    "pooled_counts",
+    "pooled_figure",
+    "pooled_mapping",
+    "pooled_notes",
+    "pooled_page",
+    "pooled_records",
+    "pooled_tables",
     "published_for",
     "published_over_games",
     "published_score",

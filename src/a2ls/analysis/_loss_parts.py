@@ -134,7 +134,10 @@ def analyse(
         BadInput: If it is a benchmark, or has scores of environments that are not those of the search.
     """
     if dataset.kind != "search":
-        raise BadInput(f"{dataset.path} holds a {dataset.kind}, but only the candidates of a search are analysed")
+        raise BadInput(
+            f"{dataset.path} holds a {dataset.kind}, but only the candidates of a search are analysed; "
+            "--pooled takes all losses"
+        )
     environments = dict.fromkeys(candidate.env for candidate in dataset.candidates)
     dataset = dataset.on_one_scale()
     if len(environments) > 1 and not dataset.is_relative:
@@ -226,13 +229,22 @@ def pattern_comparisons(
         patterns: By name.
     """
     scores = np.asarray(scores, dtype=float)
+    return corrected_together(
+        [
+            _compared("patterns", name, scores, having, ~having)
+            for name, having in pattern_members(losses, patterns).items()
+        ]
+    )
+
+
+def pattern_members(losses: Sequence[Loss], patterns: Mapping[str, Loss] = PATTERNS) -> dict[str, Members]:
+    """Which of n losses have each pattern, (n,), by its name."""
     masks = _masks([*losses, *patterns.values()])
-    comparisons = []
-    for (name, _), pattern in zip(patterns.items(), masks[len(losses) :], strict=True):
-        # What `contains` says of each loss; one by one that would take seconds for ten thousand of them.
-        having = (masks[: len(losses)] >= pattern).all(axis=(1, 2, 3))
-        comparisons.append(_compared("patterns", name, scores, having, ~having))
-    return _corrected(comparisons)
+    # What `contains` says of each loss; one by one that would take seconds for ten thousand of them.
+    return {
+        name: (masks[: len(losses)] >= pattern).all(axis=(1, 2, 3))
+        for name, pattern in zip(patterns, masks[len(losses) :], strict=True)
+    }
 
 
 def number_comparisons(losses: Sequence[Loss], scores: ArrayLike) -> list[GroupComparison]:
@@ -243,11 +255,18 @@ def number_comparisons(losses: Sequence[Loss], scores: ArrayLike) -> list[GroupC
         scores: The AULC of each, (n,).
     """
     scores = np.asarray(scores, dtype=float)
-    comparisons = []
-    for name, kind in zip(_NUMBERS, np.moveaxis(_masks(losses), -1, 0), strict=True):
-        source, target = kind.sum(axis=-1).T
-        comparisons.append(_compared("numbers", name, scores, target > source, target < source))
-    return _corrected(comparisons)
+    return corrected_together(
+        [
+            _compared("numbers", name, scores, surplus > 0, surplus < 0)
+            for name, surplus in number_surplus(losses).items()
+        ]
+    )
+
+
+def number_surplus(losses: Sequence[Loss]) -> dict[str, NDArray[np.int64]]:
+    """How many more states the target of each of n losses has than its source, (n,); also actions and rewards."""
+    sides = _masks(losses).sum(axis=2, dtype=np.int64)
+    return dict(zip(_NUMBERS, (sides[:, 1] - sides[:, 0]).T, strict=True))
 
 
 def _masks(losses: Sequence[Loss]) -> Members:
@@ -287,7 +306,7 @@ def _each_against_all_others(family: Family, values: Sequence[Any], scores: Arra
     for value in distinct if len(distinct) > 2 else distinct[: len(distinct) - 1]:
         having = np.array([each == value for each in values], dtype=bool)
         comparisons.append(_compared(family, str(value), scores, having, ~having))
-    return _corrected(comparisons)
+    return corrected_together(comparisons)
 
 
 def _compared(family: Family, what: str, scores: Array, first: Members, second: Members) -> GroupComparison:
@@ -306,6 +325,7 @@ def _compared(family: Family, what: str, scores: Array, first: Members, second: 
     )
 
 
-def _corrected(comparisons: Sequence[GroupComparison]) -> list[GroupComparison]:
-    corrected = holm([each.p for each in comparisons])
-    return [replace(each, holm=value) for each, value in zip(comparisons, corrected, strict=True)]
+def corrected_together(comparisons: Sequence[GroupComparison]) -> list[GroupComparison]:
+    """The comparisons with p corrected for their number, as one family."""
+    values = holm([each.p for each in comparisons])
+    return [replace(each, holm=value) for each, value in zip(comparisons, values, strict=True)]

@@ -1,0 +1,1 @@
+"""What the losses of many searches and benchmarks have in common, as numbers, tables and a page."""
