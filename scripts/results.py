@@ -81,6 +81,12 @@ STUDIES = (
         ("sac", "sac-no-aug", "curl", _A2),
         "sac",
     ),
+    Study(
+        "operators",
+        "Which operator?",
+        ("operators",),
+        reference="forward-dynamics",
+    ),
     Study("atari", "Does A2-winner help on Atari?", ("fast-atari",)),
 )
 

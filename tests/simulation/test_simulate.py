@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -134,7 +135,9 @@ def test_steps_until_the_goal():
     missed = result.compared(result.strategies[2])
     assert (missed.steps, missed.ratio, missed.interval.high) == (math.inf, math.inf, math.inf)
     assert result_cells(result, result.strategies[2])[-2] == "not reached"
-    mapping = result.to_mapping()["strategies"][2]
+    whole = result.to_mapping()
+    assert Simulation.from_mapping(json.loads(json.dumps(whole))).to_mapping() == whole
+    mapping = whole["strategies"][2]
     assert mapping["steps_until_goal"] is None
     assert mapping["quartiles"] == [[1.0, 1.0, 1.0, 1.0], [1.0, 1.95, 5.0, 5.0]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,8 @@ import numpy as np
 from a2ls._statistics import LEVEL, RESAMPLES, Array, Interval
 
 _QUARTILES = (0.25, 0.5, 0.75)
+# Of qualities of single repeats in files, which would be twice as large otherwise.
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,27 @@ class Simulation:
         values = result.qualities[:, place]
         return _interval(np.median(values[rng.integers(0, len(values), (RESAMPLES, len(values)))], axis=1))
 
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Simulation:
+        """The simulation that `to_mapping` made this of, with qualities as they were rounded."""
+        return cls(
+            tuple(mapping["environments"]),
+            np.array(mapping["steps"]),
+            tuple(
+                StrategyResult(
+                    each["name"],
+                    np.array(each["qualities"]),
+                    np.array(each["steps"]),
+                    np.array(each["trainings"]),
+                    tuple(each["chosen"]),
+                )
+                for each in mapping["strategies"]
+            ),
+            mapping["seed"],
+        )
+
     def to_mapping(self) -> dict[str, Any]:
-        """All numbers as plain values; what is infinite is None."""
+        """All numbers as plain values, those of single repeats rounded; what is infinite is None."""
         return {
             "environments": list(self.environments),
             "repeats": self.repeats,
@@ -134,7 +156,7 @@ class Simulation:
             "steps_until_goal": _finite(compared.steps),
             "ratio": _finite(compared.ratio),
             "ratio_interval": [_finite(end) for end in compared.interval],
-            "qualities": result.qualities.tolist(),
+            "qualities": result.qualities.round(_DIGITS).tolist(),
         }
 
 
