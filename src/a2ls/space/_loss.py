@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -89,7 +90,11 @@ class Loss:
             >>> str(Loss.parse("s2 a2 -> s3 @7").canonical())
             's0 a0 -> s1'
         """
-        # On the masks themselves: a search asks for the forms of thousands of losses.
+        return self._canonical
+
+    # Kept, and on the masks themselves: a search asks for the forms of thousands of losses, again and again.
+    @cached_property
+    def _canonical(self) -> Loss:
         selected = [bit for bit, (a, b) in enumerate(zip(self.source, self.target, strict=True)) if a or b]
         first, last = (selected[0] // len(KINDS), selected[-1] // len(KINDS)) if selected else (0, 0)
         horizon = max(1, last - first)
@@ -97,6 +102,8 @@ class Loss:
         source, target = (
             (mask[start : start + length] + (False,) * length)[:length] for mask in (self.source, self.target)
         )
+        if (source, target) == (self.source, self.target):
+            return self
         return Loss(horizon, source, target, self.operator, self.predictor)
 
     @property
@@ -261,10 +268,10 @@ def _as_mask(name: str, bits: Iterable[Any], horizon: int) -> tuple[bool, ...]:
     expected = mask_length(horizon)
     if len(bits) != expected:
         raise ValueError(f"the {name} mask of horizon {horizon} must have 3k+3 = {expected} bits, got {len(bits)}")
-    strange = [bit for bit in bits if bit not in (0, 1)]
-    if strange:
-        raise ValueError(f"a mask holds booleans (or 0 and 1), got {strange[0]!r} in the {name}")
-    return tuple(bool(bit) for bit in bits)
+    if not all(map((0, 1).__contains__, bits)):
+        strange = next(bit for bit in bits if bit not in (0, 1))
+        raise ValueError(f"a mask holds booleans (or 0 and 1), got {strange!r} in the {name}")
+    return tuple(map(bool, bits))
 
 
 def _selected(mask: tuple[bool, ...]) -> tuple[Element, ...]:
