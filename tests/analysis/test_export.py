@@ -3,20 +3,22 @@
 import csv
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from pyarrow import parquet
 
 from a2ls import BadInput
-from a2ls.analysis import export
+from a2ls.analysis import export, read_dataset
 from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.search import SearchConfig, SearchFolder
-from a2ls.space import PATTERNS, Loss, names_of, patterns_of
+from a2ls.space import PATTERNS, Loss, describe, find_loss, names_of, patterns_of
 from a2ls.studies import baseline, method
 from a2ls.training import NotARun, preset
 from helpers.engines import InstantEngine, made_up_score
 
 TRAINING = preset("fast", "walker-run")
+THREE_TASKS = Path(__file__).parents[2] / "docs" / "results" / "three-tasks"
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,27 @@ def _same(record, line):
             assert text == ("true" if value else "false")
         else:
             assert type(value)(text) == value
+
+
+def test_the_best_loss_of_a_search_is_a_file_to_train_with(searched, tmp_path):
+    exported = export(searched.path, tmp_path / "out")
+    best, written = searched.best(), json.loads(exported.best.read_text())
+    assert find_loss(str(exported.best)) == best.loss
+    assert (written["estimate"], written["interval"]) == (best.estimate.value, None)
+    of = f"best of {len(searched.candidates())} candidates of a search on walker-run"
+    assert describe(str(exported.best)) == f"{of}: AULC {best.estimate.value:.1f}; not cross-validated"
+    # What is no single search has no best loss.
+    assert export([searched.path, exported.parquet.parent], tmp_path / "both").best is None
+
+
+def test_an_estimate_of_several_trainings_has_its_interval_there_too(tmp_path):
+    """Of the search on three tasks, whose export lies beside what it is exported to again."""
+    written = json.loads(export(THREE_TASKS, tmp_path).best.read_text())
+    best = read_dataset(THREE_TASKS).on_one_scale().ranking.losses[0]
+    beside = json.loads((THREE_TASKS / "best.json").read_text())
+    assert (written["loss"], written["estimate"]) == (beside["loss"], pytest.approx(beside["estimate"]))
+    assert (written["estimate"], written["interval"]) == (best.estimate.value, list(best.estimate.interval))
+    assert (written["trainings"], written["measure"]) == (len(best.trainings), "relative AULC")
 
 
 def test_losses_parse_and_their_parts_are_right(searched):

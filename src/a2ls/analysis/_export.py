@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from a2ls._errors import BadInput
 from a2ls._extras import extra
 from a2ls._files import write_whole
-from a2ls._formatting import harmless
+from a2ls._formatting import count_of, harmless
 from a2ls.analysis._columns import COLUMNS, arrow_types
 from a2ls.analysis._dataset import EXPORT_NAME, Dataset, numbered, read_studies
 from a2ls.analysis._stored_settings import COLLECTION
@@ -36,6 +36,7 @@ from a2ls.training import (
 )
 
 _FOLDER = "export"
+_BEST = "best.json"
 
 _NOT_IN_CSV = ("settings",)
 """A thousand characters in each line, for a table that people look at."""
@@ -46,6 +47,8 @@ class Exported(NamedTuple):
 
     parquet: Path
     csv: Path
+    best: Path | None
+    """The best loss as a file to train with; None but for one search that has one."""
     candidates: int
     further: int
     """Trainings of candidates after their first."""
@@ -71,6 +74,8 @@ class Collection:
 def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     """Write all trainings of searches and benchmarks as candidates.parquet and candidates.csv.
 
+    Of a single search the best loss is written as well, as best.json.
+
     Args:
         path: The folder of a search or a benchmark, or an export; or several of them, whose trainings are merged.
         out: Where to; by default the folder `export` in the one that is given.
@@ -85,7 +90,8 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
         if len(paths) != 1:
             raise BadInput(f"there are {len(paths)} folders to export, so say where to write with --out")
         out = (paths[0] if paths[0].is_dir() else paths[0].parent) / _FOLDER
-    collection = collect(paths)
+    studies = _named_studies(paths)
+    collection, best = _merged(studies), _best_loss(studies)
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out} is a file, but must be a folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -93,6 +99,7 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     exported = Exported(
         out / EXPORT_NAME,
         (out / EXPORT_NAME).with_suffix(".csv"),
+        None if best is None else out / _BEST,
         candidates=kinds.count("candidate"),
         further=kinds.count("further"),
         baselines=kinds.count("baseline"),
@@ -101,6 +108,9 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     )
     write_collection(collection, exported.parquet)
     write_whole(exported.csv, lambda file: _write_csv(file, collection.rows))
+    if exported.best is not None:
+        text = json.dumps(best, indent=2) + "\n"
+        write_whole(exported.best, lambda file: file.write_text(text, encoding="utf-8"))
     return exported
 
 
@@ -118,7 +128,10 @@ def collect(paths: Sequence[Path]) -> Collection:
     Raises:
         BadInput: If one of them holds nothing, or has settings that are unknown.
     """
-    studies = _named_studies(paths)
+    return _merged(_named_studies(paths))
+
+
+def _merged(studies: Sequence[Dataset]) -> Collection:
     known: set[str] = set()
     rows: list[Mapping[str, Any]] = []
     left_out = 0
@@ -133,6 +146,30 @@ def collect(paths: Sequence[Path]) -> Collection:
         rows += new
         known.update(identities)
     return Collection(tuple(rows), {study.name: study.settings for study in studies}, left_out)
+
+
+def _best_loss(studies: Sequence[Dataset]) -> dict[str, Any] | None:
+    """What a single search ranks first, with what is known of it, as `a2ls train --loss FILE` reads it."""
+    if len(studies) != 1 or studies[0].kind != "search":
+        return None
+    dataset = studies[0].on_one_scale()
+    if not dataset.ranking.losses:
+        return None
+    best, unit = dataset.ranking.losses[0], dataset.ranking.unit
+    value, interval = best.estimate.value, best.estimate.interval
+    known = unit.estimate_text(value, interval) + (", 95 % interval" if interval else "")
+    return {
+        "name": f"{dataset.name}-best",
+        "loss": str(best.loss),
+        "about": f"best of {count_of(len(dataset.candidates), 'candidate')} of a search on "
+        f"{', '.join(dataset.environments)}: {unit.name} {known}; not cross-validated",
+        "environments": list(dataset.environments),
+        "candidates": list(best.candidates),
+        "trainings": len(best.trainings),
+        "measure": unit.name,
+        "estimate": value,
+        "interval": None if interval is None else list(interval),
+    }
 
 
 def _named_studies(paths: Sequence[Path]) -> list[Dataset]:

@@ -22,9 +22,11 @@ class Arguments:
     The tables, candidates.parquet and candidates.csv, are for other tools. There is one row for each training: the loss
     with its parts and patterns, its score, its curve and all returns. Parquet holds lists and numbers as such, all
     settings of each training, and those of the search in its metadata. Several folders become one table, in which
-    `study` says where a row is from, and a training that several of them have is there once. Some lines to start from:
+    `study` says where a row is from, and a training that several of them have is there once. Of a single search
+    there is best.json, too: its best loss, to train with. Some lines to start from:
 
         a2ls export runs/my-search
+        a2ls train --env walker-walk --loss runs/my-search/export/best.json
         a2ls export runs/my-benchmark --out tables
         a2ls export runs/my-search runs/my-search/validation tables --out all
         python -c "import pandas; print(pandas.read_parquet('runs/my-search/export/candidates.parquet').describe())"
@@ -46,4 +48,5 @@ def run(arguments: Sequence[str]) -> None:
     if exported.studies > 1:
         again = f", without {exported.left_out} that a folder before has" if exported.left_out else ""
         counts += f" of {exported.studies} searches and benchmarks{again}"
-    say(Screen(), f"{counts}:\n  {exported.parquet}\n  {exported.csv}")
+    written = [str(path) for path in (exported.parquet, exported.csv, exported.best) if path is not None]
+    say(Screen(), "\n  ".join([f"{counts}:", *written]))
