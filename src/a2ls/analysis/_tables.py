@@ -48,9 +48,9 @@ def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> st
     return text.getvalue()
 
 
-def json_text(value: Any) -> str:
-    """Anything that `plain` takes."""
-    return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """Anything that `plain` takes; in one line with None as `indent`."""
+    return json.dumps(plain(value), indent=indent, allow_nan=False) + "\n"
 
 
 def analysis_records(analyses: Iterable[Analysis]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from a2ls._statistics import LEVEL, RESAMPLES, Array, Interval
 
 _QUARTILES = (0.25, 0.5, 0.75)
 # Of qualities of single repeats in files, which would be twice as large otherwise.
-_DIGITS = 4
+_DIGITS = 3
 
 
 @dataclass(frozen=True)

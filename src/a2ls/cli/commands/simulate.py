@@ -110,7 +110,8 @@ def run(arguments: Sequence[str]) -> None:
     folder = chosen.out or new_folder("simulation", *simulation.environments)
     numbers, page = folder / "simulation.json", folder / "simulation.html"
     content = {**simulation.to_mapping(), "model": asdict(model.covariance), "check": asdict(model_check)}
-    write_text(numbers, json_text(content))
+    # Not indented: the qualities of all repeats are a hundred thousand numbers.
+    write_text(numbers, json_text(content, indent=None))
     write_text(page, simulation_page(simulation, notes))
     say(console, f"written: {numbers}, {page}")
     say(console, _next_command(chosen))
