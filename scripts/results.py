@@ -6,11 +6,14 @@ python scripts/results.py --check    # only say whether they are up to date
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from generated_tables import markdown_table, with_tables
@@ -21,6 +24,8 @@ from a2ls.analysis import PooledAnalysis, analyse_pooled, pooled_tables
 from a2ls.analysis._dataset import Dataset, read_dataset
 from a2ls.analysis.compare._comparison import Comparison, MethodResult, compare, judge
 from a2ls.analysis.report._search_report import search_lead
+from a2ls.simulation import RESULT_HEADINGS, Simulation, result_cells
+from a2ls.simulation._check import OVERALL
 from a2ls.space import PATTERNS, named_loss
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +34,9 @@ DOCUMENT = ROOT / "docs" / "results.md"
 
 RANDOM_LOSSES = ("random-losses", "random-losses-from-10")
 SEARCH = "three-tasks"
+SIMULATIONS = ("cheetah-run", "three-tasks")
+"""Files of `a2ls simulate` below docs/results/simulations; in each the paper's evolution is the reference."""
+_DEFAULT_SEARCH = "laptop: stages=15"
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,7 @@ def findings() -> str:
     rows = [(_section(each.question), _answer(each)) for each in STUDIES]
     rows.append((_section("What do good losses have in common?"), _common_answer()))
     rows.append((_section("What does a search find?"), _search_answer()))
+    rows.append((_section("Which way to search?"), " ".join(map(_simulation_answer, SIMULATIONS))))
     return markdown_table(("question", "answer"), rows, left=2)
 
 
@@ -230,11 +239,57 @@ def _search_answer() -> str:
     )
 
 
+@cache
+def _simulation(name: str) -> tuple[Simulation, Mapping[str, Any]]:
+    """A simulation, and how well its model was found to predict."""
+    content = json.loads((RESULTS / "simulations" / name / "simulation.json").read_text())
+    return Simulation.from_mapping(content), content["check"]
+
+
+def _simulation_answer(name: str) -> str:
+    simulation, _ = _simulation(name)
+    default = next(each for each in simulation.strategies if each.name == _DEFAULT_SEARCH)
+    compared, interval = simulation.compared(default), simulation.median_interval(default)
+    reached = (
+        f"is as good as the paper's evolution in the end ({simulation.goal:.2f}) after {compared.ratio:.2f} of its "
+        f"steps (95 % interval {_share(compared.interval.low)} to {_share(compared.interval.high)})"
+        if math.isfinite(compared.ratio)
+        else f"does not come to where the paper's evolution ends ({simulation.goal:.2f})"
+    )
+    return (
+        f"Simulated on {', '.join(simulation.environments)}, the default search {reached}, and ends at "
+        f"{default.median[-1]:.2f} ({interval_text(interval, 2)}), where the plain agent is 1."
+    )
+
+
+def _share(ratio: float) -> str:
+    return f"{ratio:.2f}" if math.isfinite(ratio) else "∞"
+
+
+def simulated(name: str) -> str:
+    """What ways to search came to in simulations, and what the model is worth."""
+    simulation, model = _simulation(name)
+    rows = [result_cells(simulation, each) for each in simulation.strategies]
+    table = markdown_table(RESULT_HEADINGS, [(f"`{label}`", *cells) for label, *cells in rows], left=1)
+    predictions = [
+        f"{number_text(each['correlation'], 2)} ({interval_text(each['interval'], 2)}) "
+        f"{each['env'] if each['env'] == OVERALL else 'on ' + each['env']}, where the truth itself would have "
+        f"{number_text(each['ceiling'], 2)}"
+        for each in model["predictions"]
+    ]
+    return (
+        f"**{_simulation_answer(name)}**\n\n{table}\n\n{simulation.repeats} repeats, in worlds drawn from a model of "
+        f"{model['trainings']} trainings of {model['losses']} losses. Its rank correlation with losses that it has not "
+        f"seen is {'; '.join(predictions)}."
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "findings": findings,
     **{each.name: partial(block, each) for each in STUDIES},
     "common-parts": common_parts,
     "search": search,
+    **{f"simulated-{name}": partial(simulated, name) for name in SIMULATIONS},
     "random-losses": random_losses,
 }
 

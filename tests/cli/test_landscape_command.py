@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import itertools
+import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,10 +113,22 @@ def test_a_run_that_keeps_its_checkpoints_shows_its_whole_training(capsys):
     run_in_folder(folder, keep_checkpoints=True)
     assert [file.name for file in folder.kept_checkpoints()] == ["200.pt", "400.pt"]
     assert folder.read_curve() == RunFolder.open(Path("runs/plain")).read_curve()
-    assert main(["landscape", "runs/kept", *QUICK, "--csv", "kept.csv", "--kept"]) == 0
+    assert main(["landscape", "runs/kept", *QUICK, "--csv", "kept.csv", "--json", "kept.json", "--kept"]) == 0
     losses = np.array([float(row["loss"]) for row in read_csv("kept.csv")]).reshape(2, 5, 5)
     np.testing.assert_array_equal(losses, [expected("kept", file).losses for file in folder.kept_checkpoints()])
     np.testing.assert_array_equal(losses[1], expected("kept").losses)  # The last is where the training ended.
+    numbers = json.loads(Path("kept.json").read_text())
+    assert [(each["env"], each["loss"], each["seed"]) for each in numbers] == 2 * [("Pendulum-v1", "none", 0)]
+    assert [each["step"] for each in numbers] == [200, 400]
+    last = expected("kept")
+    names = ("centre", "lowest", "highest", "sharpness", "convex")
+    assert [numbers[1][name] for name in names] == [
+        last.centre,
+        last.losses.min(),
+        last.losses.max(),
+        pytest.approx(last.ring.mean() / last.centre - 1),
+        last.convex_share,
+    ]
     assert "step 200 " in capsys.readouterr().out
     assert main(["landscape", "runs/kept", "runs/plain", "--kept"]) == 2
     assert "runs/plain has kept no checkpoints: train it with --keep-checkpoints" in capsys.readouterr().err

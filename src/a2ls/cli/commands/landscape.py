@@ -8,12 +8,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
 from a2ls._errors import BadInput
-from a2ls.analysis import DEFAULT_COLUMNS, Landscape, LandscapeSettings, ScaleChoice, critic_landscape, landscape_page
+from a2ls.analysis import (
+    DEFAULT_COLUMNS,
+    Landscape,
+    LandscapeSettings,
+    ScaleChoice,
+    critic_landscape,
+    json_text,
+    landscape_page,
+)
 from a2ls.cli._files import require_writable, write_text
 from a2ls.cli._options import parse, require_threads
 from a2ls.cli.views.landscape import LandscapeView, summary_table
@@ -32,7 +40,7 @@ class Arguments:
 
         a2ls landscape runs/with-a-loss runs/with-none
         a2ls landscape runs/with-a-loss --resolution 51 --extent 0.5 --csv grid.csv
-        a2ls landscape runs/with-a-loss runs/with-none --kept
+        a2ls landscape runs/with-a-loss runs/with-none --kept --json numbers.json
 
     A run keeps its last checkpoint. To see how the landscape changes while it trains, train with
     --keep-checkpoints, and draw it as in the last line; --checkpoint draws some of them.
@@ -59,6 +67,9 @@ class Arguments:
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """A file for the losses on the grid, one line for each point."""
 
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """A file for the numbers of the table."""
+
     threads: int = 1
     """Threads to compute with."""
 
@@ -71,6 +82,15 @@ class _Source:
     checkpoint: Path
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """A landscape, and what it is of."""
+
+    landscape: Landscape
+    job: TrainJob
+    step: int
+
+
 def run(arguments: Sequence[str]) -> None:
     """Run the command."""
     chosen = parse(Arguments, "a2ls landscape", arguments)
@@ -78,18 +98,22 @@ def run(arguments: Sequence[str]) -> None:
     if chosen.kept and chosen.checkpoint:
         raise BadInput("--kept draws all checkpoints, --checkpoint some: give one of them")
     sources = _sources(chosen.runs, chosen.checkpoint, kept=chosen.kept)
-    for file in filter(None, (chosen.out, chosen.csv)):
+    files = [file for file in (chosen.out, chosen.csv, chosen.json) if file is not None]
+    for file in files:
         require_writable(file)
     prepare_process(chosen.threads)
-    landscapes = _compute(sources, chosen.settings)
+    drawn = _compute(sources, chosen.settings)
+    landscapes = [each.landscape for each in drawn]
     columns = len(sources) // len(chosen.runs) if chosen.kept else len(chosen.checkpoint) or DEFAULT_COLUMNS
     page = landscape_page(landscapes, chosen.settings, chosen.scale, min(columns, DEFAULT_COLUMNS))
     write_text(chosen.out, page)
     if chosen.csv is not None:
         write_text(chosen.csv, _csv(landscapes))
+    if chosen.json is not None:
+        write_text(chosen.json, json_text([_numbers(each) for each in drawn]))
     console = Screen()
     console.print(summary_table(landscapes))
-    for file in filter(None, (chosen.out, chosen.csv)):
+    for file in files:
         say(console, f"written: {file}")
 
 
@@ -122,27 +146,46 @@ def _sources(runs: Sequence[Path], checkpoints: Sequence[Path], *, kept: bool = 
     return sources
 
 
-def _compute(sources: Sequence[_Source], settings: LandscapeSettings) -> list[Landscape]:
+def _compute(sources: Sequence[_Source], settings: LandscapeSettings) -> list[_Drawn]:
     with LandscapeView(len(sources) * settings.points) as view:
-        landscapes = [_landscape(source, settings, view) for source in sources]
-    counts = Counter(landscape.label for landscape in landscapes)
+        drawn = [_drawn(source, settings, view) for source in sources]
+    counts = Counter(each.landscape.label for each in drawn)
     return [
-        replace(each, label=f"{each.label} ({source.checkpoint})") if counts[each.label] > 1 else each
-        for each, source in zip(landscapes, sources, strict=True)
+        replace(each, landscape=replace(own, label=f"{own.label} ({source.checkpoint})"))
+        if counts[(own := each.landscape).label] > 1
+        else each
+        for each, source in zip(drawn, sources, strict=True)
     ]
 
 
-def _landscape(source: _Source, settings: LandscapeSettings, view: LandscapeView) -> Landscape:
+def _drawn(source: _Source, settings: LandscapeSettings, view: LandscapeView) -> _Drawn:
     # A function, so that its replay buffer is gone when the next is read: one of images has gigabytes.
     trained = read_trained_agent(source.folder, source.checkpoint)
-    view.label = _label(source.folder.job, trained.step)
-    return critic_landscape(trained, view.label, settings, view.on_point)
+    job = source.folder.job
+    view.label = _label(job, trained.step)
+    return _Drawn(critic_landscape(trained, view.label, settings, view.on_point), job, trained.step)
 
 
 def _label(job: TrainJob, step: int) -> str:
     environment = job.config.environment
     seen = " from pixels" if environment.sees_images else ""
     return f"{loss_label(job)}, {environment.env}{seen}, seed {job.seed}, step {step:,}"
+
+
+def _numbers(drawn: _Drawn) -> dict[str, Any]:
+    own = drawn.landscape
+    return {
+        "run": own.label,
+        "env": drawn.job.config.environment.env,
+        "loss": loss_label(drawn.job),
+        "seed": drawn.job.seed,
+        "step": drawn.step,
+        "centre": own.centre,
+        "lowest": own.lowest,
+        "highest": own.highest,
+        "sharpness": own.sharpness,
+        "convex": own.convex_share,
+    }
 
 
 def _csv(landscapes: Sequence[Landscape]) -> str:
