@@ -43,6 +43,11 @@ def kills(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
     Kills(work, tally).run(arguments.kills, arguments.number)
 
 
+def workers(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
+    """Kill new processes and their real workers, which takes seconds for each."""
+    Kills(work, tally, all_real=True).run(arguments.worker_kills, arguments.number)
+
+
 def damages(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
     """Damage files."""
     Damages(work, tally).run(arguments.damages, arguments.number)
@@ -65,6 +70,7 @@ def disk(arguments: argparse.Namespace, work: Path, tally: Tally) -> None:
 
 PARTS: dict[str, Callable[[argparse.Namespace, Path, Tally], None]] = {
     "kills": kills,
+    "workers": workers,
     "damages": damages,
     "commands": commands,
     "environments": environments,
@@ -81,6 +87,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--kills", type=int, default=100, metavar="N", help="how many kills (default: 100)")
+    made.add_argument(
+        "--worker-kills", type=int, default=10, metavar="N", help="how many of real workers (default: 10)"
+    )
     made.add_argument("--damages", type=int, default=100, metavar="N", help="how many damages (default: 100)")
     made.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
     made.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))

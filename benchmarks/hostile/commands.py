@@ -74,7 +74,11 @@ REFUSED: tuple[tuple[Values, str, Values], ...] = (
     (_SEARCH, "--sampler", ("x",)),
     (_SEARCH, "--rungs", ("0", "x")),
     (_SEARCH, "--pruner", ("x", "median:x=1", ":")),
-    (_SEARCH, "--storage", ("x", "sqlite:///no/such/folder.db", "mysql://x", "sqlite:///study")),
+    (
+        _SEARCH,
+        "--storage",
+        ("x", "sqlite:///no/such/folder.db", "mysql://x", "sqlite:///study", "sqlite:///x?timeout=5"),
+    ),
     (_TOP, "--count", _FEW),
     (_TOP, "--stage", ("0", "99", "x")),
     (_COMPARE, "--resamples", _FEW),
@@ -86,6 +90,7 @@ REFUSED: tuple[tuple[Values, str, Values], ...] = (
     (("train",), "", ("--sed", "x")),
     (("search", "--resume", "study"), "--seed", ("1",)),
     (("export", "study"), "--out", ("null",)),
+    *((command[:-1], "", (os.fsdecode(b"\xff\xfe"),)) for command in (_TRAIN, _SEARCH, _BENCHMARK)),
 )
 """A command, an option and its values, each of which is bad."""
 MEASURELESS: tuple[tuple[Values, str, Values], ...] = (
@@ -102,7 +107,6 @@ MEASURELESS: tuple[tuple[Values, str, Values], ...] = (
     ((*_SEARCH, "--max-trials", "2"), "--stages", ("1000000000", _HUGE)),
     (_SEARCH, "--max-horizon", ("1000", _HUGE)),
     (_SEARCH, "--max-hours", ("1e-9", "inf")),
-    (_SEARCH[:-1], "", (os.fsdecode(b"\xff\xfe"),)),
     (_SEARCH, "--pruner", ("median:", "percentile:percentile=200", "hyperband")),
     (_SEARCH, "--name", ("[/b]", "x" * 10_000, "a\nb")),
     (_COMPARE, "--resamples", ("1000000000000",)),

@@ -1,8 +1,8 @@
 """Searches, benchmarks, validations and trainings that are killed at any instant, and must end as if they had not been.
 
-Most run in forks, with trainings that take no time, so that nearly all of a process is what it writes. A few are new
-processes with real workers. What was killed is looked at in a copy, since those who look are tried as well, and then
-goes on until it is done.
+Most run in forks, with trainings that take no time, so that nearly all of a process is what it writes. A few, and all
+of the part `workers`, are new processes with real workers. What was killed is looked at in a copy, since those who look
+are tried as well, and then goes on until it is done.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ from subjects import (
 from tally import Tally, watched
 
 from a2ls.cli import main
+from a2ls.recorder import prepare
 from engine import InstantEngine
 
 SMALL = {"population_size": 3, "stages": 2}
 """What searches are cut down to, so that a thousand kills take an hour: two stages have all that more of them have."""
 REAL_EVERY = 10
 """One trial of so many is one of real processes."""
+REAL_PATIENCE_SECONDS = 900.0
+"""How long one of them may take: three processes import PyTorch, on a machine that may be busy."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class Scenario:
     """What is done in the folder before, undisturbed."""
     command: tuple[str, ...] = ()
     """What begins it as a process of its own; the folder follows."""
+
+    @property
+    def patience_seconds(self) -> float:
+        """After how long it is said to hang."""
+        return REAL_PATIENCE_SECONDS if self.command else PATIENCE_SECONDS
 
 
 OF_SEARCHES = (("top",), ("top", "--json"), ("report",), ("export",), ("analyze",))
@@ -144,14 +152,18 @@ class Kills:
     Args:
         work: A folder for all that is written.
         tally: Where it is counted; all that is drawn comes from its seed.
+        all_real: Whether every trial is one of new processes with real workers.
     """
 
-    def __init__(self, work: Path, tally: Tally) -> None:
+    def __init__(self, work: Path, tally: Tally, *, all_real: bool = False) -> None:
         self._work = work
         self._tally = tally
+        self._all_real = all_real
         self._known: dict[str, Undisturbed] = {}
         self._forked = scenarios()
         self._real = real_scenarios()
+        # Compiling belongs to no run: all instants would be drawn from a time that only the first one takes.
+        must(returned(prepare, REAL_PATIENCE_SECONDS)[1])
 
     def run(self, kills: int, numbers: Sequence[int] = ()) -> None:
         """Kill so many times, or in the trials of these numbers alone."""
@@ -165,9 +177,9 @@ class Kills:
 
     def _trial(self, number: int) -> None:
         rng = random.Random(f"kills {self._tally.seed} {number}")
-        example = f"python benchmarks/hostile --only kills --seed {self._tally.seed} --number {number}"
+        example = f"python benchmarks/hostile --only {self._tally.part} --seed {self._tally.seed} --number {number}"
         path = self._folder(f"trial-{number}")
-        if number % REAL_EVERY == REAL_EVERY - 1:
+        if self._all_real or number % REAL_EVERY == REAL_EVERY - 1:
             self._kill_and_resume(rng.choice(self._real), path, rng, example)
         elif number % 20 == 3:
             self._read_meanwhile(self._forked[rng.randrange(3)], path, example)
@@ -192,7 +204,7 @@ class Kills:
             writes = 0
             if scenario.command:
                 with self._start(scenario, path) as process:
-                    must(process.answer(PATIENCE_SECONDS))
+                    must(process.answer(scenario.patience_seconds))
             else:
                 found, answer = returned(counted(lambda: scenario.go(path), path), PATIENCE_SECONDS)
                 must(answer)
@@ -233,13 +245,13 @@ class Kills:
                 else:
                     self._kill(process, alone=victim == "main")
                 if victim == "worker" or not process.was_killed:
-                    done = self._judged_end(process.answer(PATIENCE_SECONDS), scenario, example_of)
+                    done = self._judged_end(process.answer(scenario.patience_seconds), scenario, example_of)
             if done:
                 break
             told += self._look(scenario, path, rng, example_of)
         if not done:
             with self._start(scenario, path) as process:
-                if not self._judged_end(process.answer(PATIENCE_SECONDS), scenario, example_of):
+                if not self._judged_end(process.answer(scenario.patience_seconds), scenario, example_of):
                     return
         self._compare(scenario, path, expected.results, told, example_of)
         if rng.random() < 0.2:
@@ -314,7 +326,7 @@ class Kills:
                 main(["top", str(path)])
 
         with Process(look) as reader, self._start(scenario, path) as process:
-            ended = self._judged_end(process.answer(PATIENCE_SECONDS), scenario, example)
+            ended = self._judged_end(process.answer(scenario.patience_seconds), scenario, example)
             reader.kill()
             reading = reader.answer(PATIENCE_SECONDS)
         self._tally.tried += 1
@@ -322,7 +334,7 @@ class Kills:
             self._tally.add("tracebacks", f"top meanwhile: {reading.last_line}", example)
         if not ended:
             with self._start(scenario, path) as process:
-                ended = self._judged_end(process.answer(PATIENCE_SECONDS), scenario, example)
+                ended = self._judged_end(process.answer(scenario.patience_seconds), scenario, example)
         if ended:
             self._compare(scenario, path, expected.results, [], example)
 

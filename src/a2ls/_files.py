@@ -31,12 +31,28 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def require_utf8(folder: Path) -> None:
+    """Refuse to work in a folder in which PyTorch, safetensors and TensorBoard could not open their files.
+
+    Raises:
+        BadInput: If its whole path is not UTF-8.
+    """
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError:
+        raise BadInput(
+            f"{folder} cannot be trained in: its path is not UTF-8, and PyTorch reads no checkpoint from such a path. "
+            "Rename it, or choose another folder"
+        ) from None
+
+
 def acquire(folder: Path) -> AcquireReturnProxy[FileLock]:
     """The right to work in a folder that exists, which one process at a time has; use it in a `with`.
 
     Raises:
-        BadInput: If another process has it.
+        BadInput: If another process has it, or its path is not UTF-8.
     """
+    require_utf8(folder)
     lock = FileLock(folder.absolute() / ".lock")
     try:
         return lock.acquire(timeout=0)

@@ -194,6 +194,7 @@ def test_a_search_without_any_result_has_a_summary(tmp_path):
         (["--preset"], "--preset"),
         (["--populatoin-size", "5"], "--population-size"),
         (["--population-size", "0"], "population_size is 0, but must be from 1 to 100,000"),
+        (["--population-size", "10000000"], "population_size is 10000000, but must be from 1 to 100,000"),
         (["--workers", "0"], "workers is 0, but must be at least 1"),
         (["--baselines", "sack"], "there is no baseline 'sack': did you mean sac?"),
         (["--baselines", "sac", "curl", "sac"], "baselines has one twice"),

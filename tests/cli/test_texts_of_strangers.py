@@ -143,6 +143,30 @@ def test_a_folder_of_any_name_is_read_and_written(tmp_path, capsys):
     assert "--out &#x27;runs/" in (tmp_path / name / "report.html").read_text()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--env", "Pendulum-v1"],
+        ["search", "--env", "Pendulum-v1", "--name", "mine"],
+        ["benchmark", "--env", "Pendulum-v1", "--loss", "a2-winner"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_training_begins_where_pytorch_could_not_read_its_checkpoint(arguments, tmp_path, capsys):
+    assert main([*arguments, "--out", "\udcff/x"]) == 2
+    shown = capsys.readouterr().err
+    assert is_harmless(shown)
+    assert r"\udcff/x cannot be trained in: its path is not UTF-8" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_training_goes_on_there(tmp_path, capsys):
+    shutil.copytree(OLD_RUN, "\udcff")
+    Path("\udcff/result.json").unlink()
+    assert main(["train", "--resume", "\udcff"]) == 2
+    assert "is not UTF-8" in capsys.readouterr().err
+
+
 def test_all_commands_write_through_the_one_door():
     sources = Path(a2ls.cli.__file__).parent.rglob("*.py")
     makes_one = {path.name for path in sources if re.search(r"\bConsole\((?!Console)", path.read_text())}

@@ -179,13 +179,22 @@ def test_attributes_of_a_study_that_make_no_sense_are_told(copied, capsys):
         assert "its storage is damaged. Put back an earlier copy" in capsys.readouterr().err
 
 
-def test_what_a_stranger_wrote_makes_no_database(copied, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("sqlite:///{}", "elsewhere.db is missing"),
+        ("sqlite+pysqlite:///{}", "elsewhere.db is missing"),
+        ("sqlite:///{}?timeout=5", "has options"),
+        ("sqlite:///file:{}?mode=rwc&uri=true", "has options"),
+    ],
+)
+def test_what_a_stranger_wrote_makes_no_database(url, words, copied, tmp_path, capsys):
     config = copied / "config.toml"
     elsewhere = tmp_path / "elsewhere.db"
-    config.write_text(config.read_text().replace('storage = ""', f'storage = "sqlite:///{elsewhere}"'))
+    config.write_text(config.read_text().replace('storage = ""', f'storage = "{url.format(elsewhere)}"'))
     for command in (["top"], ["search", "--resume"]):
         assert main([*command, str(copied)]) == 2
-        assert f"{elsewhere} is missing" in capsys.readouterr().err
+        assert words in capsys.readouterr().err
     assert not elsewhere.exists()
 
 

@@ -25,7 +25,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage, RDBStorage
 
 from a2ls._errors import BadInput
-from a2ls._files import acquire, write_whole
+from a2ls._files import acquire, require_utf8, write_whole
 from a2ls._formatting import without_password
 from a2ls._schema import SCHEMA_KEY, SCHEMA_VERSION, require_readable, taken_by_default
 from a2ls.engine import Engine, LocalEngine
@@ -84,6 +84,7 @@ class StudyFolder:
             BadInput: If the storage has such a study already, or another process is making the folder.
             NotARun: If the folder cannot be used.
         """
+        require_utf8(self.path)
         url = settings["storage"]
         if not settings["name"].isprintable():
             raise BadInput(f"the name {settings['name']!r} cannot be stored, since it is no plain text: choose another")
@@ -193,7 +194,7 @@ class StudyFolder:
         if not url:
             return open_database(self.database, read_only=read_only)
         parsed = parse_storage_url(url)
-        if parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.query:
+        if parsed.get_backend_name() == "sqlite" and parsed.database:
             file = Path(parsed.database)
             if read_only or not file.exists():
                 return open_database(file, read_only=True)

@@ -28,6 +28,8 @@ _SILENCE = {
 def parse_storage_url(url: str) -> sqlalchemy.URL:
     """The URL of a storage; for PostgreSQL with the driver of the extra, unless it names another.
 
+    Options of SQLite (`?mode=rwc&uri=true`) could make a file where nothing is to be made, so there are none.
+
     Raises:
         BadInput: If it is none.
     """
@@ -35,6 +37,10 @@ def parse_storage_url(url: str) -> sqlalchemy.URL:
         parsed = sqlalchemy.make_url(url)
     except sqlalchemy.exc.ArgumentError as error:
         raise _cannot_open(url, error) from error
+    if parsed.get_backend_name() == "sqlite" and parsed.query:
+        raise BadInput(
+            f"the storage {without_password(url)!r} has options, but a file is named by its path alone: remove ?..."
+        )
     return parsed.set(drivername=_POSTGRESQL[-1]) if parsed.drivername in _POSTGRESQL else parsed
 
 

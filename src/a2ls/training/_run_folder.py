@@ -17,7 +17,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from a2ls._errors import BadInput, Failure
-from a2ls._files import acquire, write_whole
+from a2ls._files import acquire, require_utf8, write_whole
 from a2ls._schema import SCHEMA_KEY, taken_by_default
 from a2ls.training._config import TrainConfig
 from a2ls.training._curve import Curve
@@ -121,6 +121,7 @@ class RunFolder:
         with_mapping(TrainConfig(), to_mapping(job.config))  # Refuses what could not be read again.
         if path.exists() and not path.is_dir():
             raise NotARun(f"{path} is a file, but must be a folder")
+        require_utf8(path)
         path.mkdir(parents=True, exist_ok=True)
         with folder.acquire():
             if folder.config.exists():
