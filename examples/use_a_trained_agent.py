@@ -25,11 +25,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)  # networks this small do not gain from more
 
-    config = a2ls.preset("fast", "Pendulum-v1")
+    config = a2ls.preset("fast", "Pendulum-v1", steps=arguments.steps)
     config = replace(
         config,
-        environment=replace(config.environment, action_repeat=1),
-        steps=arguments.steps,
         evaluations=2,
         batch_size=128,
         learning_starts=arguments.steps // 8,

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2ls import SequenceSampler
+from a2ls import AuxiliaryLoss, SequenceSampler
 from a2ls._errors import BadInput
 from a2ls.space import Loss
 from helpers.losses import valid_loss
@@ -120,6 +120,15 @@ def test_batches_are_tensors_that_went_through_the_transforms():
     assert (actions[0].dtype, actions[0].shape, rewards[0].shape) == (torch.int64, (8, 1), (8,))
     assert torch.equal(2 * states[0][:, 0], rewards[0])
     assert torch.equal(actions[0][:, 0] - FIRST["a"], rewards[0])
+
+
+def test_numbers_of_64_bits_become_those_that_networks_have():
+    obs, actions, rewards, dones = np.ones((9, 3)), np.ones((9, 2)), np.ones(9), np.zeros(9, bool)
+    sampler = SequenceSampler("s0 a0 -> r0 s1", obs, actions, rewards, dones, next_obs=obs)
+    sequences = sampler.sample(4, np.random.default_rng(0), position=0, full=True)
+    assert {each.dtype for part in sequences for each in part.values()} == {torch.float32}
+    auxiliary, encoder = AuxiliaryLoss(sampler.loss, feature_dim=5, action_dim=2), torch.nn.Linear(3, 5)
+    auxiliary(sequences, encoder, encoder).backward()
 
 
 def test_arrays_that_do_not_belong_together_are_refused():

@@ -108,6 +108,7 @@ def test_train_keeps_a_run_and_curves_shows_it(tmp_path):
         (["search", "--env", "Pendulum-v1", "--out", "x" * 300], "File name too long"),
         (["train", "--device", "tpu"], "device is 'tpu'"),
         (["train", "--env", "cheetah-rum"], "cheetah-run"),
+        (["train", "--env", "cheetah-rum", "--steps", "900"], "There is no environment 'cheetah-rum'"),
         (["train", "--env", "CartPole-v1", "--agent", "sac"], "the agent sac needs continuous ones"),
         (["train", "--env", "pong", "--preset", "fast-image"], "for Atari games there are fast-atari, atari-100k"),
         (["train", "--env", "pong", "--no-pixels"], "encoder is 'atari', but the agent sees vectors"),

@@ -2,16 +2,33 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import gymnasium
 import imageio.v3 as imageio
 import pytest
 
 from a2ls import load_agent, train
 from a2ls.cli import main
 from a2ls.engine import Job, JobKey
+from a2ls.envs import EnvironmentConfig
 from a2ls.studies import policy_keeper
 from a2ls.training import RunFolder, TrainJob
 from helpers.trainings import PENDULUM
+
+
+class Blind(gymnasium.Env):
+    """Has nothing to draw."""
+
+    observation_space, action_space = gymnasium.spaces.Box(-1, 1, (2,)), gymnasium.spaces.Box(-1, 1, (1,))
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        return self.observation_space.low, {}
+
+    def step(self, action):  # noqa: ARG002
+        return self.observation_space.low, 1.0, False, False, {}
+
 
 SMALL = [
     *("--env", "Pendulum-v1", "--action-repeat", "2", "--steps", "400", "--evaluations", "2", "--hidden", "8"),
@@ -75,3 +92,15 @@ def test_what_was_kept_before_counts_and_what_is_damaged_goes_first(tmp_path):
 def test_bad_input_is_one_clear_message(arguments, message, capsys):
     assert main(["enjoy", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_cannot_be_drawn_is_said_before_anything_is_played(monkeypatch, capsys):
+    gymnasium.register("Blind-v0", Blind, max_episode_steps=5)
+    _, agent = train(
+        replace(PENDULUM, environment=EnvironmentConfig(env="Blind-v0", action_repeat=1)), return_agent=True
+    )
+    agent.save(Path("blind.safetensors"))
+    monkeypatch.setattr(type(agent), "evaluate", lambda *_: pytest.fail("played"))
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert main(["enjoy", "blind.safetensors", "--video", "film.gif"]) == 2
+    assert "The environment 'Blind-v0' cannot be drawn" in capsys.readouterr().err

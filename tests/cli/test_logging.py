@@ -148,7 +148,9 @@ def test_a_search_logs_its_course_to_one_run_and_keeps_its_best_policies(tmp_pat
     files = sorted(tmp_path.glob("search/policies/Pendulum-v1/*.safetensors"))
     best = sorted((aulc for _, aulc in expected), reverse=True)[:2]
     assert sorted((load_agent(file).aulc for file in files), reverse=True) == best
-    assert main(["enjoy", str(files[0]), "--episodes", "1"]) == 0
+    first = next(file for file in files if load_agent(file).aulc == best[0]).relative_to(tmp_path)
+    assert re.search(rf"let the best kept agent play +a2ls enjoy {re.escape(str(first))}\n", capsys.readouterr().out)
+    assert main(["enjoy", str(first), "--episodes", "1"]) == 0
     assert main(["enjoy", "search"]) == 2
     assert "holds 2 policies: name one of them" in capsys.readouterr().err
 

@@ -103,6 +103,8 @@ class SequenceSampler:
     ) -> Sequences | None:
         """A batch of sequences with just the elements that the loss selects, as tensors; None if there is none yet.
 
+        Numbers of 64 bits become those of PyTorch's default type, which networks have.
+
         Args:
             batch_size: How many sequences.
             rng: What draws them.
@@ -134,7 +136,9 @@ class SequenceSampler:
         )
 
     def _tensor(self, values: NDArray[Any], transform: Callable[[NDArray[Any]], NDArray[Any]] | None = None) -> Tensor:
-        return torch.as_tensor(values if transform is None else transform(values), device=self._device)
+        tensor = torch.as_tensor(values if transform is None else transform(values), device=self._device)
+        # NumPy and many environments have 64 bits by default, networks do not.
+        return tensor.to(torch.get_default_dtype()) if tensor.dtype == torch.float64 else tensor
 
     def _starts(
         self, batch: int, rng: np.random.Generator, position: int, full: bool

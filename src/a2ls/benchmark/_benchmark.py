@@ -10,9 +10,9 @@ from typing import Any
 
 import optuna
 
-from a2ls._errors import BadInput, Failure, require_texts
+from a2ls._errors import BadInput, require_texts
 from a2ls._formatting import count_of, without_password
-from a2ls.engine import Engine, Event, run_jobs, same_reason
+from a2ls.engine import Engine, Event, NothingSucceeds, run_jobs, same_reason
 from a2ls.studies import (
     GridSource,
     Method,
@@ -231,7 +231,10 @@ class BenchmarkFolder:
             source = GridSource(study, self.grid.runs())
             if source.missing:
                 note_versions(study)
-            run_jobs([source], chosen, keep_policy=keep_policy, on_event=on_event, on_wait=on_wait)
+            try:
+                run_jobs([source], chosen, keep_policy=keep_policy, on_event=on_event, on_wait=on_wait)
+            except NothingSucceeds as failure:
+                raise NothingSucceeds(f"{failure}. {self.files.log} has the details") from failure
         self._require_some_success()
 
     def _require_some_success(self) -> None:
@@ -241,7 +244,9 @@ class BenchmarkFolder:
             reasons = [record.reasons[-1] for record in records]
             if len({*map(same_reason, reasons)}) == 1:
                 count = count_of(len(self.grid.runs()), "training")
-                raise Failure(f"all of {count} failed for one reason: {reasons[-1]}. {self.files.log} has the details")
+                raise NothingSucceeds(
+                    f"all of {count} failed for one reason: {reasons[-1]}. {self.files.log} has the details"
+                )
 
     def versions(self) -> dict[str, str]:
         """What its trainings were last run with; empty if it is not known."""

@@ -11,7 +11,7 @@ from a2ls._errors import Failure
 from a2ls._formatting import count_of
 from a2ls._schema import by_default_words
 from a2ls.benchmark import BenchmarkFolder, Grid
-from a2ls.cli._keeping import KeepOptions
+from a2ls.cli._keeping import KeepOptions, enjoy_command
 from a2ls.cli._logs import logged_benchmark
 from a2ls.cli._options import EngineOptions, GridArguments, new_folder
 from a2ls.cli.views.benchmark import BenchmarkView, GridProgress
@@ -47,6 +47,7 @@ def compare_commands(path: Path) -> dict[str, str]:
     return {
         "all statistics": f"a2ls compare {folder}",
         "a page with all figures": f"a2ls compare {folder} --out {shlex.quote(str(path / 'comparison.html'))}",
+        **enjoy_command(path),
     }
 
 

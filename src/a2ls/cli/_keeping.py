@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from a2ls._errors import require
 from a2ls.loggers import LogTargets
+from a2ls.studies import best_kept_policy
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,14 @@ class KeepOptions(LogTargets):
 
     def __post_init__(self) -> None:
         require(self, ("keep_policies",), lambda value: value >= 0, "not be negative")
+
+
+def enjoy_command(folder: Path, program: str = "a2ls") -> dict[str, str]:
+    """What to type to see the best agent that was kept in a folder, by what it is for; empty if none was."""
+    policy = best_kept_policy(folder)
+    if policy is None:
+        return {}
+    return {"let the best kept agent play": f"{program} enjoy {shlex.quote(str(policy))}"}
 
 
 KEEP_NAMES = ("--keep-policies", "--tensorboard", "--wandb", "--mlflow")

@@ -163,6 +163,10 @@ class JobSource(Protocol):
         """The job has failed; `again` says whether it is tried once more."""
 
 
+class NothingSucceeds(Failure):
+    """Trainings failed, one after the other and whatever their losses: something else is at fault, and is named."""
+
+
 def run_jobs(
     sources: Sequence[JobSource],
     engine: Engine,
@@ -184,8 +188,8 @@ def run_jobs(
         max_seconds: After this time no job is started, and those that run are dropped.
 
     Raises:
-        Failure: If the machine is at fault, or if one job after the other fails for the same reason. What was running
-            is to be run again.
+        Failure: If the machine is at fault, or, as `NothingSucceeds`, if one job after the other fails for the same
+            reason. What was running is to be run again.
     """
     by_study = {source.study_name: source for source in sources}
     deadline = time.monotonic() + max_seconds
@@ -233,7 +237,7 @@ def run_jobs(
 def _require_some_success(reasons: Sequence[str]) -> None:
     """Trainings that all fail for one reason, whatever their losses, are the fault of something else."""
     if len(reasons) == IN_A_ROW and len({*map(same_reason, reasons)}) == 1:
-        raise Failure(f"{IN_A_ROW} trainings in a row failed for one reason: {reasons[-1]}")
+        raise NothingSucceeds(f"{IN_A_ROW} trainings in a row failed for one reason: {reasons[-1]}")
 
 
 def same_reason(reason: str) -> str:

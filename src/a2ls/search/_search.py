@@ -14,7 +14,7 @@ from optuna.storages import BaseStorage
 
 from a2ls._errors import BadInput, Failure, require_texts
 from a2ls._formatting import count_of
-from a2ls.engine import Engine, Event, Failed, Finished, Job, JobSource, run_jobs
+from a2ls.engine import Engine, Event, Failed, Finished, Job, JobSource, NothingSucceeds, run_jobs
 from a2ls.search._candidates import CandidateSource, candidate_limit
 from a2ls.search._config import Budget, SearchConfig
 from a2ls.search._population import InitialShares
@@ -192,10 +192,7 @@ class Search:
         candidates = self.candidates()
         if candidates and all(candidate.state == "failed" for candidate in candidates):
             why = candidates[-1].reasons[-1]
-            raise Failure(
-                f"all {len(candidates)} candidates failed, the last because: {why}. When that is mended, "
-                "--retry-failed tries them again"
-            )
+            raise NothingSucceeds(f"all {len(candidates)} candidates failed, the last because: {why}")
 
     def _require_scale(self) -> None:
         """A search on several environments can say nothing if the plain agent failed in one of them."""
@@ -397,6 +394,11 @@ class SearchFolder:
             self._running = self._open("own")
             try:
                 self._running.run(chosen, keep_policy=keep_policy, on_event=on_event, on_wait=on_wait)
+            except NothingSucceeds as failure:
+                raise NothingSucceeds(
+                    f"{failure}. {self.files.log} has the details; when that is mended, --resume with --retry-failed "
+                    "trains the failed candidates again"
+                ) from failure
             finally:
                 self._running = None  # From now on others may write.
 

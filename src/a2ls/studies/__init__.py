@@ -16,7 +16,7 @@ from a2ls.studies._grid import (
     method_label,
     stored_method,
 )
-from a2ls.studies._kept_policies import policy_keeper
+from a2ls.studies._kept_policies import best_kept_policy, policy_keeper
 from a2ls.studies._logs import TrainingLogs
 from a2ls.studies._source import RecordedSource
 from a2ls.studies._trial_records import (
@@ -53,6 +53,7 @@ __all__ = [
     "TrialRecord",
     "TrialWriter",
     "baseline",
+    "best_kept_policy",
     "engine_for",
     "find_study",
     "further_identity",

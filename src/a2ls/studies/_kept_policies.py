@@ -52,3 +52,8 @@ def policy_keeper(folder: Path, count: int) -> Callable[[Job, bytes], None] | No
     if count < 0:
         raise BadInput(f"keep_policies is {count}, but must not be negative")
     return KeptPolicies(folder, count).keep if count else None
+
+
+def best_kept_policy(folder: Path) -> Path | None:
+    """The file with the highest AULC among the policies in the folder of a search or a benchmark; None without any."""
+    return max((folder / KEPT_POLICIES).rglob("*.safetensors"), key=_aulc, default=None)

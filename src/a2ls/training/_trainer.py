@@ -38,10 +38,10 @@ def require_trainable(config: TrainConfig, *, render: bool = False) -> None:
     if isinstance(config.agent, ObjectiveConfig):
         find_objective(config.agent.objective)
         return
-    config.require_updates()
     require_device(config.device)
     env = make_env(config.environment, render=render)
     env.close()
+    config.require_updates()  # Its numbers mean nothing of an environment that is not there.
     try:
         make_agent(config.algorithm, env.observation_shape, env.action_space, config.agent)
     except BadInput:

@@ -59,12 +59,13 @@ def run(arguments: Sequence[str]) -> None:
         raise BadInput(f"the video is {chosen.video.name}, but must end in {' or '.join(formats)}")
     agent = training.load_agent(chosen.folder, chosen.policy)
     training.prepare_process()
+    # The film first: where it cannot be made, nobody waits for the other episodes.
+    shown = None if chosen.video is None else agent.film(chosen.video, chosen.seed)
     returns = agent.evaluate(chosen.episodes, chosen.seed)
     console = Screen()
     say(console, f"{run_label(agent.job)}, trained for {agent.step:,} env steps")
     say(console, f"return {_summary(returns)}")
-    if chosen.video is not None:
-        shown = agent.film(chosen.video, chosen.seed)
+    if shown is not None:
         say(console, f"film of an episode with the return {shown:.1f}: {chosen.video}")
 
 

@@ -26,7 +26,7 @@ from a2ls.analysis import (
     read_dataset,
     stages_table,
 )
-from a2ls.cli._keeping import KEEP_NAMES, KeepOptions
+from a2ls.cli._keeping import KEEP_NAMES, KeepOptions, enjoy_command
 from a2ls.cli._logs import logged_search
 from a2ls.cli._options import (
     ENGINE_OPTIONS,
@@ -352,6 +352,7 @@ def _next_commands(folder: SearchFolder, best: Sequence[Candidate], spent: _Spen
         }
         if folder.config.training.algorithm != OBJECTIVE:
             commands["an agent with the best one"] = f"{program} train {training} --loss {loss}"
+    commands |= enjoy_command(folder.path, program)
     return next_commands(commands)
 
 

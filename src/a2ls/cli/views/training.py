@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
-from a2ls._formatting import duration
+from a2ls._formatting import count_of, duration
 from a2ls.cli.views.text import Screen
 from a2ls.space import names_of
 from a2ls.training import CurvePoint, Result, RunFolder, TrainJob, VideoFormat, loss_text
@@ -106,7 +106,7 @@ class TrainingView:
 def summary_table(folder: RunFolder, result: Result, video: VideoFormat | None = None) -> Table:
     """What a run came to, and where its video is, if there is one."""
     table = Table(box=None, show_header=False, padding=(0, 2))
-    evaluations = f"  (mean score of {len(folder.read_curve().points)} evaluations)"
+    evaluations = f"  (mean score of {count_of(len(folder.read_curve().points), 'evaluation')})"
     table.add_row("AULC", Text.assemble((f"{result.aulc:.1f}", "bold"), evaluations))
     table.add_row("updates", f"{result.updates:,}, {result.updates / max(result.seconds, 1e-9):.0f} per second")
     table.add_row("time", f"{duration(result.seconds)}, evaluations included")
