@@ -460,6 +460,8 @@ def test_progress_counts_what_this_process_has_trained():
     assert progress.ended == 2
     progress.happened(Started(jobs[1], 0))
     assert progress.ended == 1
+    progress.happened(Started(jobs[1], 5))  # Worker 0 was lost with its node.
+    assert list(progress.activities) == [5]
 
 
 @pytest.mark.parametrize("width", [80, 120])

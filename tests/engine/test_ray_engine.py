@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from a2ls import BadInput
+from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
 from a2ls.engine import RayEngine, require_cluster
 from a2ls.search import SearchFolder
 from a2ls.testing import EngineConformance, ray_cluster
+from helpers.engines import InstantEngine
 
 # One process starts the one cluster.
 pytestmark = pytest.mark.xdist_group("ray")
@@ -56,6 +58,27 @@ def test_a_search_on_a_cluster_finds_what_one_on_this_machine_finds(cluster, sha
     assert len(scores(local)) == 4
     assert scores(folder) == scores(local)
     assert list((tmp_path / "shared").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_benchmarks_and_validations_train_on_the_cluster_by_the_same_options(
+    cluster, shared, small_search, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("a2ls.studies._folder.LocalEngine", None)  # Nothing is trained by this machine's own engine.
+    small = "--env Pendulum-v1 --seeds 1 --steps 200 --evaluations 1 --evaluation-episodes 1 --learning-starts 80"
+    small += " --batch-size 8 --hidden 8"
+    machines = f"--engine ray --address {cluster.address} --workers 1 --cpus 0.5 --checkpoints {tmp_path}/shared"
+    asked = {"benchmark": ["--loss", "a2-winner", "--baseline", "sac"], "operators": []}
+    for command, what in asked.items():
+        out = tmp_path / command
+        assert main([command, *what, *small.split(), "--no-compiled", *machines.split(), "--out", str(out)]) == 0
+    search = SearchFolder.create(tmp_path / "search", small_search)
+    search.run(InstantEngine(2))
+    assert main(["validate", str(search.path), "--seeds", "1", "--top", "1", *machines.split()]) == 0
+    folders = [*(tmp_path / command for command in asked), search.path / "validation"]
+    trained = [BenchmarkFolder.open(folder).records() for folder in folders]
+    assert [len(records) for records in trained] == [2, 10, 2]
+    assert {record.state for records in trained for record in records} == {"finished"}
 
 
 def test_a_node_with_another_version_is_refused(cluster, shared, small_search, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from a2ls.engine import Evaluated, Failed, Finished, RayEngine, Started, run_jobs
 from a2ls.search import SearchFolder
-from a2ls.testing import ray_cluster, small_job
+from a2ls.testing import ray_cluster, run_to_the_end, small_job
 from a2ls.training import Curve, train
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -114,22 +114,50 @@ def test_a_training_comes_to_its_end_whatever_is_killed(strike, checkpoints, exp
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"),
+    ("kind", "seconds", "reason"),
     [
-        ("Hangs", "nothing was heard of the training for 5 s, so it was ended"),
-        ("Dies", "the worker process was killed by signal 6 (SIGABRT)"),
+        ("Hangs", 20.0, "nothing was heard of the training for 20 s, so it was ended"),
+        ("Dies", float("inf"), "the worker process was killed by signal 6 (SIGABRT)"),
     ],
 )
-def test_a_training_that_twice_hangs_or_crashes_has_failed_and_the_cluster_goes_on(kind, reason):
+def test_a_training_that_twice_hangs_or_crashes_has_failed_and_the_cluster_goes_on(kind, seconds, reason):
     environment = replace(LONG.training.config.environment, env=f"helpers.hostile_envs:Hostile/{kind}-v0")
     config = replace(LONG.training.config, environment=environment)
     hostile, calm = replace(LONG, training=replace(LONG.training, config=config)), small_job(number=1)
-    with ray_cluster(1) as cluster, RayEngine("hostile", address=cluster.address, stall_seconds=5.0) as engine:
+    with ray_cluster(1) as cluster, RayEngine("hostile", address=cluster.address, stall_seconds=seconds) as engine:
         sources = [OneJob(hostile), OneJob(calm)]
         for source in sources:
             run_jobs([source], engine, max_seconds=SECONDS)
     assert [source.reasons for source in sources] == [[reason] * 2, []]
     assert [source.done for source in sources] == [False, True]
+
+
+def test_a_training_under_which_dispatchers_are_lost_again_and_again_comes_to_an_end(monkeypatch):
+    monkeypatch.setattr("a2ls.engine._ray_engine.LOSSES", 2)
+    source, again_and_again = OneJob(LONG), lambda event: isinstance(event, Evaluated) and kill_dispatcher(engine)
+    with ray_cluster(1) as cluster, RayEngine("dispatchers", address=cluster.address) as engine:
+        run_jobs([source], engine, on_event=again_and_again, max_seconds=SECONDS)
+    assert not source.done
+    assert len(source.reasons) == 2
+    assert all(reason.startswith("2 dispatchers were lost while it was trained; ") for reason in source.reasons)
+
+
+def test_workers_come_and_go_with_the_nodes():
+    def wait_for_workers(number):
+        deadline = time.monotonic() + SECONDS
+        while engine.workers != number:
+            assert time.monotonic() < deadline
+            engine.events(0.5)
+
+    with ray_cluster(1) as cluster, RayEngine("grows", address=cluster.address) as engine:
+        assert engine.workers == 1
+        cluster.add_node(1)
+        wait_for_workers(2)
+        events = run_to_the_end(engine, small_job(1), small_job(2))
+        assert {event.worker for event in events} == {0, 1}
+        cluster.kill_node(cluster.nodes[0])
+        wait_for_workers(1)
+        assert (engine.free, type(run_to_the_end(engine, small_job(3))[-1])) == (1, Finished)
 
 
 def test_a_search_loses_a_node_and_finds_what_it_finds_on_one_machine(tiny_search, tmp_path):

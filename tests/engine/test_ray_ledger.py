@@ -54,17 +54,26 @@ def test_jobs_go_to_idle_workers_in_their_order_and_wait_while_there_is_none(led
     assert (ledger.busy, ledger.idle, ledger.waiting) == ({7}, (), 1)
 
 
-def test_reports_are_read_once_and_only_the_last_progress(ledger):
+def progressed(step, *returns):
+    return Progressed, (step, tuple((step - 1, each) for each in returns))
+
+
+def test_reports_are_read_once_and_only_the_last_progress_with_the_returns_of_all(ledger):
     [attempt] = begin(ledger, KEY)
-    for report in (START, (Progressed, (1,)), (Progressed, (2,))):
+    for report in (START, progressed(1, 7.0), progressed(2), progressed(3, 8.0)):
         assert ledger.report(attempt, report)
-    assert read(ledger) == [(KEY, START), (KEY, (Progressed, (2,)))]
+    both = (0, 7.0), (2, 8.0)
+    assert read(ledger) == [(KEY, START), (KEY, (Progressed, (3, both)))]
     assert not ledger.has_news
-    ledger.report(attempt, (Progressed, (3,)))
+    ledger.report(attempt, progressed(4, 9.0))
+    ledger.report(attempt, progressed(5))
     ledger.report(attempt, (Failed, ("why", "training")), "a traceback")
     [progress, failed] = ledger.read()
-    assert (progress.report, progress.log) == ((Progressed, (3,)), "")
+    assert (progress.report, progress.log) == ((Progressed, (5, ((3, 9.0),))), "")
     assert (failed.report, failed.log, failed.worker) == ((Failed, ("why", "training")), "a traceback", 0)
+    ledger.new_search()
+    ledger.submit(KEY, b"training")
+    assert read(ledger)[1] == (KEY, (Progressed, (5, (*both, (3, 9.0)))))
 
 
 def test_an_evaluation_waits_for_its_answer(ledger):

@@ -1,6 +1,7 @@
 """The examples of docs/extending.md, and the agent in examples/, with the ordinary commands."""
 
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,13 @@ from a2ls.auxiliary import AuxiliaryLoss, Sequences
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
 from a2ls.search import SearchFolder, search_preset
+from a2ls.testing import EngineConformance
 from a2ls.training import RunFolder, TrainJob, read_trained_agent, run_objective
 from helpers.trainings import PENDULUM
 
 ROOT = Path(__file__).parents[2]
-OPERATOR, ENCODER, OBJECTIVE = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+PYTHON = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+OPERATOR, ENCODER, OBJECTIVE, ENGINE, ENGINE_TEST = PYTHON
 SMALL = ["--env", "Pendulum-v1", "--steps", "600", "--evaluations", "2"]
 SMALL += ["--evaluation-episodes", "1", "--learning-starts", "200", "--batch-size", "16", "--hidden", "16"]
 
@@ -133,3 +136,13 @@ def test_what_a_landscape_needs_is_said(tmp_path, monkeypatch, capsys):
     assert main(["train", "--agent", "td3_agent:td3", *SMALL, "--out", str(run)]) == 0
     assert main(["landscape", str(run), "--out", str(tmp_path / "landscape.html")]) == 2
     assert "TD3 has no value_loss" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_engine(tmp_path):
+    (tmp_path / "my_engine.py").write_text(ENGINE)
+    (tmp_path / "test_my_engine.py").write_text(ENGINE_TEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_engine.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    tests = [name for name in vars(EngineConformance) if name.startswith("test_")]
+    assert f"{len(tests)} passed" in ran.stdout, ran.stdout

@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import time
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from a2ls._errors import BadInput, Failure
 from a2ls._extras import extra
 from a2ls.engine._engine import Event, Failed, Finished, Job, JobKey
 from a2ls.engine._parcel import pack
-from a2ls.engine._ray_ledger import Attempt
+from a2ls.engine._ray_ledger import LOSSES
 from a2ls.engine._shared_checkpoint import SharedFolder, shared_name
 
 _NAMESPACE = "a2ls"
@@ -95,7 +96,10 @@ class RayEngine:
         self._closed = False
         self._jobs: dict[JobKey, Job] = {}
         self._trainings: dict[JobKey, bytes] = {}
-        self._attempts: dict[JobKey, Attempt] = {}
+        self._last: dict[JobKey, Any] = {}
+        """What was last heard of each job from the present dispatcher."""
+        self._losses: Counter[JobKey] = Counter()
+        """How many dispatchers were lost while they had the job."""
         self._commands: list[Any] = []
 
     def _room(self) -> int:
@@ -129,7 +133,7 @@ class RayEngine:
             raise RuntimeError(f"all {self.workers} workers are busy")
         self._trainings[job.key] = pack(job.training, wants_policy=job.wants_policy)
         self._jobs[job.key] = job
-        self._attempts.pop(job.key, None)
+        self._last.pop(job.key, None)
         self._commands.append(self._messages.Submit(job.key, self._trainings[job.key]))
 
     def events(self, timeout: float) -> list[Event]:
@@ -147,11 +151,11 @@ class RayEngine:
             news = self._ray.get(call, timeout=timeout + _SECONDS_TO_ANSWER)
         except errors.GetTimeoutError as error:
             raise Failure(f"the cluster has not answered for {_SECONDS_TO_ANSWER:g} s: go on when it does") from error
-        except errors.RayActorError:
+        except errors.RayActorError as error:
             # It was killed, and is begun anew without any memory; or it lives, and knows a part of what it was told.
             self._dispatcher = None
             time.sleep(min(timeout, 0.5))
-            return []
+            return self._given_up(error)
         if news is None:
             self._dispatcher = None
             return []
@@ -161,9 +165,18 @@ class RayEngine:
             raise BadInput(news.trouble)
         return [self._event(each) for each in news.deliveries if each.key in self._jobs]
 
+    def _given_up(self, error: Exception) -> list[Event]:
+        """The failures of jobs under which very many dispatchers were lost, of which one may be what kills them."""
+        begun = [key for key in self._last if key in self._jobs]
+        self._losses.update(begun)
+        words = str(error).strip().partition("\n")[0]
+        reason = f"{LOSSES} dispatchers were lost while it was trained; the last one: {words}"
+        lost = [key for key in begun if self._losses[key] >= LOSSES]
+        return [Failed(self._jobs.pop(key), self._last[key].worker, reason, "worker") for key in lost]
+
     def _event(self, delivery: Any) -> Event:
         kind, details = delivery.report
-        self._attempts[delivery.key] = delivery.attempt
+        self._last[delivery.key] = delivery
         event: Event = kind(self._jobs[delivery.key], delivery.worker, *details)
         if isinstance(event, Finished | Failed):
             del self._jobs[delivery.key]
@@ -175,13 +188,14 @@ class RayEngine:
 
     def answer(self, key: JobKey, *, go_on: bool) -> None:
         """Say whether the job that was evaluated goes on; every `Evaluated` is answered once."""
-        if key in self._attempts:
-            self._commands.append(self._messages.Answer(key, self._attempts[key], go_on))
+        if key in self._last:
+            self._commands.append(self._messages.Answer(key, self._last[key].attempt, go_on))
 
     def forget_checkpoint(self, key: JobKey) -> None:
         """The result of a job is stored: the dispatcher need not keep it, nor is there anything to go on with."""
         training = self._trainings.pop(key, None)
-        self._attempts.pop(key, None)
+        self._last.pop(key, None)
+        self._losses.pop(key, None)
         if training is not None and not self._closed:
             self._commands.append(self._messages.Forget(key))
             if self._shared is not None:
@@ -228,7 +242,7 @@ class RayEngine:
             time.sleep(0.2)
         self._dispatcher, self._search = dispatcher, search
         self._commands = [self._messages.Submit(key, self._trainings[key]) for key in self._jobs]
-        self._attempts.clear()
+        self._last.clear()
 
     def _start_dispatcher(self) -> Any:
         kind: Any = self._ray.remote(self._messages.Dispatcher)

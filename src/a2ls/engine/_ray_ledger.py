@@ -58,6 +58,8 @@ class _Entry:
     """Whether the search of today has asked for it."""
     read: int = 0
     """How many reports that search has read."""
+    returns_read: int = 0
+    """How many returns of the report that is next to be read, one of progress that has grown meanwhile."""
     heard: int = 0
     """How many evaluations it has answered."""
 
@@ -65,7 +67,7 @@ class _Entry:
         """Wait for a worker, as if it had never had one."""
         self.attempt, self.worker, self.over, self.log = None, -1, False, ""
         self.reports, self.evaluated, self.answers = [], [], []
-        self.read = self.heard = 0
+        self.read = self.heard = self.returns_read = 0
 
 
 class Ledger:
@@ -93,7 +95,7 @@ class Ledger:
     def new_search(self) -> None:
         """A search has come that knows nothing of what was read; it asks for the jobs that it wants."""
         for entry in self._entries.values():
-            entry.wanted, entry.read, entry.heard = False, 0, 0
+            entry.wanted, entry.read, entry.heard, entry.returns_read = False, 0, 0, 0
 
     def submit(self, key: JobKey, training: bytes) -> int | None:
         """Do a job, or tell what is known of it already.
@@ -169,10 +171,14 @@ class Ledger:
         found = []
         for key, entry in self._entries.items():
             if entry.wanted and entry.attempt is not None:
-                for report in entry.reports[entry.read :]:
+                new = entry.reports[entry.read :]
+                if entry.returns_read:
+                    kind, (step, returns) = new[0]
+                    new[0] = kind, (step, returns[entry.returns_read :])
+                for report in new:
                     log = entry.log if report[0] is Failed else ""
                     found.append(Delivery(key, entry.attempt, entry.worker, report, log))
-                entry.read = len(entry.reports)
+                entry.read, entry.returns_read = len(entry.reports), 0
         return found
 
     @property
@@ -223,10 +229,13 @@ class Ledger:
         entry = self._entry(attempt)
         if entry is None:
             return False
-        kind, _ = report
+        kind, details = report
         if kind is Progressed and entry.reports and entry.reports[-1][0] is Progressed:
-            entry.reports.pop()  # The last one says all.
-            entry.read = min(entry.read, len(entry.reports))
+            # The last one says all, but for the returns of episodes that ended before it.
+            (step, returns), (_, before) = details, entry.reports.pop()[1]
+            report = kind, (step, before + returns)
+            if entry.read > len(entry.reports):
+                entry.read, entry.returns_read = len(entry.reports), len(before)
         entry.reports.append(report)
         if kind is Evaluated:
             entry.evaluated.append(self._clock() - entry.begun)

@@ -6,12 +6,14 @@ import functools
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from a2ls.agents import SACConfig
 from a2ls.engine import Engine, Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.envs import EnvironmentConfig
 from a2ls.space import named_loss
-from a2ls.training import Curve, TrainConfig, TrainJob, preset, train
+from a2ls.training import Curve, TrainConfig, TrainJob, load_agent, preset, train
 
 _SECONDS = 300.0
 
@@ -163,6 +165,23 @@ class EngineConformance:
         engine.forget_checkpoint(job.key)
         assert isinstance(events[-1], Finished)
         assert _curve(events, job).points == _expected(job).points[:2]
+
+    def test_the_trained_agent_comes_with_the_end_if_it_is_wanted(self, engine: Engine) -> None:
+        """It is that of the job; one that was told to stop has none."""
+        job = replace(small_job(7), wants_policy=True)
+        end = run_to_the_end(engine, job)[-1]
+        engine.forget_checkpoint(job.key)
+        assert isinstance(end, Finished)
+        assert end.policy is not None
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "policy.safetensors"
+            file.write_bytes(end.policy)
+            policy = load_agent(file)
+        assert (policy.job, policy.step) == (job.training, job.training.config.steps)
+        stopped = run_to_the_end(engine, job, go_on=lambda _: False)[-1]
+        engine.forget_checkpoint(job.key)
+        assert isinstance(stopped, Finished)
+        assert stopped.policy is None
 
     def test_a_job_can_be_done_again_once_its_result_is_stored(self, engine: Engine) -> None:
         """It is trained anew, to the same curve."""

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 
 from a2ls._formatting import count_of, duration
-from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, silent_workers, time_words, workers_table
+from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, begin, silent_workers, time_words, workers_table
 from a2ls.cli.views.text import wide_grid
 from a2ls.engine import Evaluated, Event, Failed, Finished, Job, JobKey, Progressed, Started
 from a2ls.studies import Run
@@ -63,7 +63,7 @@ class GridProgress:
             case Started():
                 self._ended.pop(event.job.key, None)
                 self._curves[worker] = Curve()
-                self.activities[worker] = Activity(_job_label(event.job), event.job.training.config.steps)
+                begin(self.activities, event, _job_label(event.job))
             case Progressed():
                 self.activities[worker].reached(event.step, self._clock())
             case Evaluated():

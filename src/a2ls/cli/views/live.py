@@ -16,6 +16,7 @@ from rich.text import Text
 
 from a2ls._formatting import duration
 from a2ls.cli.views.text import Screen, say, wide_grid
+from a2ls.engine import JobKey, Started
 
 
 @dataclass
@@ -32,6 +33,8 @@ class Activity:
     last_seen: tuple[float, int] | None = None
     heard: float = field(default_factory=time.monotonic)
     """When anything was last heard of it."""
+    key: JobKey | None = None
+    """Whose training it is."""
 
     def reached(self, step: int, now: float) -> None:
         """The training is at this step."""
@@ -119,6 +122,13 @@ class LiveView:
     def _line(self, text: str) -> None:
         say(self._console, text)
         self._shown = time.monotonic()
+
+
+def begin(activities: dict[int, Activity], event: Started, label: str) -> None:
+    """A training has begun on a worker; the one that it was on before, if there was one, is lost."""
+    for worker in [worker for worker, each in activities.items() if each.key == event.job.key]:
+        del activities[worker]
+    activities[event.worker] = Activity(label, event.job.training.config.steps, key=event.job.key)
 
 
 def workers_table(activities: Mapping[int, Activity], workers: int, *, steady: bool = False) -> Table:

@@ -18,7 +18,7 @@ from rich.text import Text
 from a2ls._formatting import UNKNOWN, count_of, duration
 from a2ls.analysis import baseline_results, finite_score, stage_statistics
 from a2ls.benchmark import MethodRuns
-from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, silent_workers, time_words, workers_table
+from a2ls.cli.views.live import BAR_WIDTH, Activity, LiveView, begin, silent_workers, time_words, workers_table
 from a2ls.cli.views.text import wide_grid
 from a2ls.engine import Evaluated, Event, Failed, Finished, Job, Progressed, Started
 from a2ls.search import RankedLoss, Scale, SearchConfig, SearchFolder, rank_losses, rung_sizes
@@ -194,7 +194,7 @@ class SearchProgress:
         """Take note of an event; returns what to tell about it."""
         match event:
             case Started():
-                self.activities[event.worker] = Activity(_job_label(event.job), event.job.training.config.steps)
+                begin(self.activities, event, _job_label(event.job))
                 return self._read()
             case Progressed():
                 self.activities[event.worker].reached(event.step, self._clock())
