@@ -134,3 +134,15 @@ def test_without_a_cluster_a_command_ends_at_once_and_writes_nothing(tmp_path, m
     assert main(["search", "--gpus", "0.5", "--out", str(tmp_path / "search")]) == 2
     assert "--gpus is for a cluster: give --engine ray, too" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_write_nothing_into_a_folder_that_somebody_else_has_made_for_them(tmp_path, monkeypatch):
+    from a2ls.engine._ray_worker import _own_folder
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = _own_folder()
+    own.parent.rename(tmp_path / "theirs")
+    own.parent.symlink_to(tmp_path / "theirs")
+    assert (tmp_path / "theirs") not in _own_folder().resolve().parents
+    own.parent.unlink()
+    assert _own_folder() == own

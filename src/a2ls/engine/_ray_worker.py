@@ -175,6 +175,9 @@ def _own_folder() -> Path:
     """A new folder for this process; those of workers that are gone, however they ended, are removed."""
     base = Path(tempfile.gettempdir()) / f"a2ls-workers-{os.getuid()}"
     base.mkdir(mode=0o700, exist_ok=True)
+    # Anybody may have made it first, since its name can be guessed: what is written there must stay ours.
+    if base.is_symlink() or base.stat().st_uid != os.getuid():
+        base = Path(tempfile.mkdtemp(prefix="a2ls-workers-"))
     for left in base.iterdir():
         with contextlib.suppress(ValueError, OSError):
             if not _runs(int(left.name)):
