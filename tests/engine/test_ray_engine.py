@@ -1,8 +1,11 @@
 """`RayEngine` on a real cluster of two nodes on this machine, and what is said where there is none."""
 
+import re
+import shlex
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +59,21 @@ def test_a_search_on_a_cluster_finds_what_one_on_this_machine_finds(cluster, sha
     assert len(scores(local)) == 4
     assert scores(folder) == scores(local)
     assert list((tmp_path / "shared").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_command_of_the_tutorial(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tutorial = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
+    tutorial = tutorial.split("## Three machines")[1].split("## Slurm")[0]
+    (command,) = re.findall(
+        r"^    a2ls (search --env cheetah-run --engine ray .+)$", tutorial.split("## Slurm")[0], re.M
+    )
+    small = "--preset quick --population-size 2 --stages 1 --baselines none --steps 400 --evaluations 2 --hidden 8"
+    small += f" --env Pendulum-v1 --evaluation-episodes 1 --learning-starts 50 --batch-size 8 --workers 1"
+    assert main(shlex.split(f"{command.replace('--env cheetah-run ', '')} {small} --address {cluster.address}")) == 0
+    found = SearchFolder.open(Path("runs/cheetah"))
+    assert {each.state for each in found.candidates()} == {"finished"}, capsys.readouterr().out
 
 
 def test_a_node_with_another_version_is_refused(cluster, shared, small_search, tmp_path, monkeypatch):

@@ -38,8 +38,8 @@ def finding(simulation: Simulation) -> str:
     reference = simulation.strategies[0]
     best = max(simulation.strategies, key=lambda each: each.median[-1])
     said = (
-        f"Of {count_of(len(simulation.strategies), 'strategy', 'strategies')} {best.name} has the highest quality in the "
-        f"end: its choice has {_end(simulation, best)}, the plain agent's AULC being 1 (median over "
+        f"Of {count_of(len(simulation.strategies), 'strategy', 'strategies')} {best.name} has the highest quality in "
+        f"the end: its choice has {_end(simulation, best)}, the plain agent's AULC being 1 (median over "
         f"{count_of(simulation.repeats, 'repeat')})."
     )
     return said if best is reference else f"{said} That of {reference.name} has {_end(simulation, reference)}."
