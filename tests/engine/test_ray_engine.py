@@ -66,11 +66,9 @@ def test_the_command_of_the_tutorial(cluster, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tutorial = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
     tutorial = tutorial.split("## Three machines")[1].split("## Slurm")[0]
-    (command,) = re.findall(
-        r"^    a2ls (search --env cheetah-run --engine ray .+)$", tutorial.split("## Slurm")[0], re.M
-    )
+    (command,) = re.findall(r"^    a2ls (search --env cheetah-run --engine ray .+)$", tutorial, re.MULTILINE)
     small = "--preset quick --population-size 2 --stages 1 --baselines none --steps 400 --evaluations 2 --hidden 8"
-    small += f" --env Pendulum-v1 --evaluation-episodes 1 --learning-starts 50 --batch-size 8 --workers 1"
+    small += " --env Pendulum-v1 --evaluation-episodes 1 --learning-starts 50 --batch-size 8 --workers 1"
     assert main(shlex.split(f"{command.replace('--env cheetah-run ', '')} {small} --address {cluster.address}")) == 0
     found = SearchFolder.open(Path("runs/cheetah"))
     assert {each.state for each in found.candidates()} == {"finished"}, capsys.readouterr().out
