@@ -68,8 +68,8 @@ def _option(action: argparse.Action) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    """A text in which `<` and `*` mean themselves, but for what stands between backticks."""
-    parts = text.split("`")
+    """A text in which `<` and `*` mean themselves, but for what stands between backticks; options are code as well."""
+    parts = re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"`\1`", text).split("`")
     parts[::2] = [re.sub(r"([<*_\[\]])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)
 

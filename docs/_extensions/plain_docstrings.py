@@ -21,17 +21,21 @@ def _escaped(text: str) -> str:
     parts = text.split("`")
     parts[::2] = [re.sub(r"([*|])", r"\\\1", part) for part in parts[::2]]
     # A name that is broken over two lines is one.
-    parts[1::2] = [re.sub(r"\s*\n\s*", " ", part) for part in parts[1::2]]
+    parts[1::2] = [re.sub(r"\s*\n\s*", " ", part).replace("\\", "\\\\") for part in parts[1::2]]
     return "`".join(parts)
 
 
 def _with_examples(lines: list[str]) -> list[str]:
     marked: list[str] = []
+    session = False
     for line in lines:
+        # A session of Python ends with an empty line, and what it prints is shown as it is.
+        session = bool(line) and (session or line.lstrip().startswith(">>>"))
         begins = line.startswith("    ") and len(marked) >= 2 and not marked[-1] and marked[-2][:1].strip()
         if begins:
             marked += ["::", ""]
-        marked.append(line.replace("\\*", "*").replace("\\|", "|") if _in_example(marked, begins) else line)
+        verbatim = session or _in_example(marked, begins)
+        marked.append(line.replace("\\*", "*").replace("\\|", "|") if verbatim else line)
     return marked
 
 

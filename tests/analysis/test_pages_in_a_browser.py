@@ -122,6 +122,8 @@ def test_no_column_is_cut_on_a_phone(request, visit, name, table, losses):
     )
     assert cut == 0
     assert page.locator(f"{table} svg.loss").count() == losses
+    arrows = """() => [...document.querySelectorAll("code .arrow")].map(each => each.getClientRects().length)"""
+    assert set(page.evaluate(arrows)) == {1}
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     # The first figure begins on the second screen at the latest.
     assert page.locator(".figure").first.bounding_box()["y"] < 2 * page.viewport_size["height"]

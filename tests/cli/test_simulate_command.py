@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +53,12 @@ def test_an_own_sampler_is_compared_with_the_paper(tmp_path, capsys, monkeypatch
     # The hill climber begins at random, and then climbs: losses of its end are not those of random search.
     assert numbers["strategies"][1]["chosen"] != numbers["strategies"][2]["chosen"]
     page = (tmp_path / "simulation.html").read_text()
+    best = max(numbers["strategies"], key=lambda each: each["median"][-1])
+    low, high = best["median_at_end_interval"]
+    found = re.search(
+        r"<p>Of 3 strategies (\w+) has .+? has (\S+) \(95 % interval (\S+) to (\S+)\) after 2.4 M steps", page
+    )
+    assert found.groups() == (best["name"], *(f"{value:.2f}" for value in (best["median"][-1], low, high)))
     assert "What searches choose" in page
     assert "HillClimber" in page
 

@@ -1,8 +1,11 @@
 """`RayEngine` on a real cluster of two nodes on this machine, and what is said where there is none."""
 
+import re
+import shlex
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +82,19 @@ def test_benchmarks_and_validations_train_on_the_cluster_by_the_same_options(
     trained = [BenchmarkFolder.open(folder).records() for folder in folders]
     assert [len(records) for records in trained] == [2, 10, 2]
     assert {record.state for records in trained for record in records} == {"finished"}
+
+
+@pytest.mark.slow
+def test_the_command_of_the_tutorial(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tutorial = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
+    tutorial = tutorial.split("## Three machines")[1].split("## Slurm")[0]
+    (command,) = re.findall(r"^    a2ls (search --env cheetah-run --engine ray .+)$", tutorial, re.MULTILINE)
+    small = "--preset quick --population-size 2 --stages 1 --baselines none --steps 400 --evaluations 2 --hidden 8"
+    small += " --env Pendulum-v1 --evaluation-episodes 1 --learning-starts 50 --batch-size 8 --workers 1"
+    assert main(shlex.split(f"{command.replace('--env cheetah-run ', '')} {small} --address {cluster.address}")) == 0
+    found = SearchFolder.open(Path("runs/cheetah"))
+    assert {each.state for each in found.candidates()} == {"finished"}, capsys.readouterr().out
 
 
 def test_a_node_with_another_version_is_refused(cluster, shared, small_search, tmp_path, monkeypatch):

@@ -3,16 +3,20 @@
 import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import pytest
 import torch
+from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from a2ls import named_loss, train
 from a2ls.auxiliary import AuxiliaryLoss, Sequences
 from a2ls.benchmark import BenchmarkFolder
 from a2ls.cli import main
+from a2ls.envs import EnvironmentConfig
 from a2ls.search import SearchFolder, search_preset
 from a2ls.testing import EngineConformance
 from a2ls.training import RunFolder, TrainJob, read_trained_agent, run_objective
@@ -128,6 +132,36 @@ def test_a_training_function(tmp_path, monkeypatch, capsys):
     assert main(["report", "search"]) == 0
     assert main(["train", "--objective", "my_training:train", "--out", "run"]) == 2
     assert "an objective trains by itself" in capsys.readouterr().err
+
+
+def indented(first_line):
+    """The example of the page that begins so, which stands there as an indented block."""
+    text = (ROOT / "docs/extending.md").read_text()
+    (block,) = re.findall(rf"^(    {re.escape(first_line)}.*?\n)(?! {{4}}|\n)", text, re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(block)
+
+
+@pytest.mark.slow
+def test_an_environment_of_the_script_itself(tmp_path, monkeypatch, tiny_search):
+    monkeypatch.chdir(tmp_path)
+    small = replace(tiny_search, population_size=2, stages=1, baselines=())
+    training = replace(small.training, environment=EnvironmentConfig("MyEnv-v0", action_repeat=1))
+    names = {"gymnasium": gymnasium, "MyEnv": type("MyEnv", (PendulumEnv,), {}), "Path": Path}
+    names |= {"SearchFolder": SearchFolder, "search_preset": lambda *_: replace(small, training=training)}
+    try:
+        exec(indented("gymnasium.register("), names)
+    finally:
+        gymnasium.registry.pop("MyEnv-v0", None)
+    assert {each.state for each in names["folder"].candidates()} == {"finished"}
+
+
+@pytest.mark.slow
+def test_strategies_from_python(capsys):
+    code = indented("from dataclasses import replace\n")
+    assert "repeats=20)" in code
+    exec(code.replace("repeats=20)", "repeats=1)"), names := {})
+    assert [each.name for each in names["result"].strategies] == ["paper", "pruned"]
+    assert "ratio=" in capsys.readouterr().out
 
 
 def test_what_a_landscape_needs_is_said(tmp_path, monkeypatch, capsys):

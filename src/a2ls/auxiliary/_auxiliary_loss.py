@@ -49,6 +49,10 @@ class Sequences(NamedTuple):
 
     Each field may be a list, a mapping that holds just the steps a loss selects, or one tensor for all steps, with the
     time first (or with the batch first, if `AuxiliaryLoss` is told so).
+
+    >>> obs, actions, rewards = torch.zeros(4, 32, 3), torch.zeros(3, 32, 1), torch.zeros(3, 32)  # three transitions
+    >>> sequences = Sequences(obs, actions, rewards)
+    >>> some_steps = Sequences(states={0: obs[0], 3: obs[3]}, actions={0: actions[0]}, rewards={})
     """
 
     states: Steps

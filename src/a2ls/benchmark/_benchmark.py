@@ -115,7 +115,13 @@ class BenchmarkSettings:
 
 
 class BenchmarkFolder:
-    """A benchmark on disk: what was asked for last, and all trainings so far."""
+    """A benchmark on disk: what was asked for last, and all trainings so far.
+
+    >>> grid = Grid((baseline("sac"), method("a2-winner")), (preset("fast", "cheetah-run"),), seeds=(0, 1, 2))
+    >>> folder = BenchmarkFolder.create(Path("runs/compared"), grid)
+    >>> folder.run(workers=2)
+    >>> [(row.label, row.seed, row.curve.aulc) for row in folder.records()]
+    """
 
     def __init__(self, files: StudyFolder, settings: BenchmarkSettings) -> None:
         self.files = files

@@ -323,6 +323,11 @@ def validate(
         seeds: How many fresh seeds each.
         workers: How many processes train at once.
         engine: What runs the trainings instead.
+
+    Example:
+        >>> search = SearchFolder.open(Path("runs/mine"))
+        >>> verdict = validate(search, [preset("fast", "cheetah-run")], top=2, seeds=10, workers=2)
+        >>> verdict.outcome, verdict.sentence
     """
     validation = Validation.prepare(search, configs, top=top, seeds=seeds)
     validation.benchmark.run(engine, workers=workers)

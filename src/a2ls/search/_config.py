@@ -285,6 +285,11 @@ def search_preset(
     for discrete actions, `quick-atari` and `laptop-atari` for Atari games. The agent is the one for the actions of the
     environment, if none is named. `objective` is a training function of one's own, `module:function`, in place of an
     agent; the environment is a name that it is given.
+
+    Example:
+        >>> config = search_preset("laptop", "walker-walk")
+        >>> config.population_size, config.stages, config.training.steps
+        (6, 40, 40000)
     """
     if name not in get_args(SearchPresetName):
         raise BadInput(f"there is no search preset {name!r}; allowed are {', '.join(get_args(SearchPresetName))}")

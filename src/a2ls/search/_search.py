@@ -218,7 +218,13 @@ def study_names(name: str) -> tuple[str, str, str]:
 
 
 class SearchFolder:
-    """A search on disk: its settings, its candidates and its baselines."""
+    """A search on disk: its settings, its candidates and its baselines.
+
+    >>> folder = SearchFolder.create(Path("runs/mine"), search_preset("quick", "cheetah-run"))
+    >>> folder.run(workers=2)  # after a kill: SearchFolder.open(Path("runs/mine")).run(workers=2)
+    >>> best = folder.best()
+    >>> best.loss, best.estimate.value, best.estimate.interval
+    """
 
     def __init__(self, files: StudyFolder, settings: Settings) -> None:
         self.files = files

@@ -60,6 +60,12 @@ def suggest_loss(trial: BaseTrial, space: SearchSpace | None = None, encoding: E
 
     With `A2LSSampler`, whose space and encoding are the defaults, it is always valid. Other samplers may suggest an
     invalid one: ask for its `problems()`.
+
+    Example:
+        >>> study = optuna.create_study(direction="maximize", sampler=A2LSSampler(seed=0))
+        >>> trial = study.ask()
+        >>> loss = suggest_loss(trial)
+        >>> study.tell(trial, score_of_my_agent(loss))
     """
     sampler: Any = getattr(getattr(trial, "study", None), "sampler", None)  # finished and fixed trials have no study
     if space is None:

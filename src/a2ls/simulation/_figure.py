@@ -15,7 +15,7 @@ from a2ls.analysis.figures._style import (
 )
 from a2ls.analysis.report._page import Page, Section, Table, page_html, verbatim
 from a2ls.simulation._results import Simulation, StrategyResult
-from a2ls.simulation._tables import RESULT_HEADINGS, result_cells
+from a2ls.simulation._tables import RESULT_HEADINGS, finding, result_cells
 
 TITLE = "What searches choose"
 
@@ -90,7 +90,7 @@ def simulation_page(simulation: Simulation, notes: Sequence[str] = ()) -> str:
     numbers = Table(RESULT_HEADINGS, rows, (False, *[True] * (len(RESULT_HEADINGS) - 1)))
     page = Page(
         title=f"Simulated searches in {', '.join(simulation.environments)}",
-        lead="The searches are real, their trainings come from a model that was fitted to real ones.",
+        lead=f"{finding(simulation)}\n\nThe searches are real, their trainings come from a model fitted to real ones.",
         sections=(
             Section("choices", TITLE, figures=(simulation_figure(simulation),)),
             Section("numbers", "The numbers", tables=(numbers,)),

@@ -33,6 +33,23 @@ def result_cells(simulation: Simulation, result: StrategyResult) -> tuple[str, .
     )
 
 
+def finding(simulation: Simulation) -> str:
+    """Which strategy chooses best in the end, in a sentence with its interval, and how the reference does beside it."""
+    reference = simulation.strategies[0]
+    best = max(simulation.strategies, key=lambda each: each.median[-1])
+    said = (
+        f"Of {count_of(len(simulation.strategies), 'strategy', 'strategies')} {best.name} has the highest quality in "
+        f"the end: its choice has {_end(simulation, best)}, the plain agent's AULC being 1 (median over "
+        f"{count_of(simulation.repeats, 'repeat')})."
+    )
+    return said if best is reference else f"{said} That of {reference.name} has {_end(simulation, reference)}."
+
+
+def _end(simulation: Simulation, result: StrategyResult) -> str:
+    interval = interval_text(simulation.median_interval(result), 2)
+    return f"{result.median[-1]:.2f} (95 % interval {interval}) after {millions(float(np.median(result.steps)))} steps"
+
+
 def _ratio_text(ratio: float) -> str:
     return f"{ratio:.2f}" if math.isfinite(ratio) else "∞"
 

@@ -77,6 +77,10 @@ def space_size(max_horizon: int = MAX_HORIZON, layout: Layout = "paper") -> int:
 
     Every pair of masks counts, also those that are not valid or mean the same as another pair. Up to horizon 10 there
     are about 7.5e20, which is the paper's number, and 4.7e19 in the layout `released`.
+
+    Example:
+        >>> f"{space_size():.1e}"
+        '7.5e+20'
     """
     # A shift, because the type of 2**n is not always int.
     pairs_of_masks = sum(1 << 2 * mask_length(horizon, layout) for horizon in range(1, max_horizon + 1))

@@ -167,7 +167,12 @@ def describe(name: str) -> str:
 
 
 def named_losses() -> dict[str, Loss]:
-    """All losses of the zoo by name."""
+    """All losses of the zoo by name.
+
+    Example:
+        >>> print(named_losses()["action-inference"])
+        s0 s1 -> a0
+    """
     return {entry.name: entry.loss for entry in zoo()}
 
 
@@ -183,6 +188,10 @@ def find_loss(text: str, max_horizon: int = MAX_HORIZON) -> Loss:
         UnknownLoss: If it is none of them; with the nearest names.
         BadLossFile: If it is a file without a loss, or the path of a .json file that does not exist.
         InvalidLoss: If the text has an arrow but is not valid, or the named loss is too long.
+
+    Example:
+        >>> find_loss("s0 a0 -> s1") == find_loss("forward-dynamics")
+        True
     """
     if has_arrow(text):
         return Loss.parse(text, max_horizon)

@@ -33,7 +33,12 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """The evaluations of one training, in order."""
+    """The evaluations of one training, in order.
+
+    >>> curve = Curve((CurvePoint(step=1000, returns=(2.0, 4.0)), CurvePoint(step=2000, returns=(6.0, 8.0))))
+    >>> curve.aulc, [point.score for point in curve.points]
+    (5.0, [3.0, 7.0])
+    """
 
     points: tuple[CurvePoint, ...] = field(default=())
 

@@ -219,6 +219,11 @@ def preset(
         env: The environment. Outside of dm_control and Atari an action is held for one step.
         agent: The agent; the one for the actions of the environment, if none is named.
         steps: Environment steps instead of the preset's. There are as many evaluations, evenly spaced.
+
+    Example:
+        >>> config = preset("paper-vector", "cheetah-run")
+        >>> config.steps, config.batch_size, config.environment.action_repeat
+        (500000, 512, 4)
     """
     if name not in _PRESETS:
         raise BadInput(f"there is no preset {name!r}; allowed are {', '.join(_PRESETS)}")

@@ -40,6 +40,12 @@ def load_agent(path: str | Path, policy: PolicyName = "last") -> TrainedPolicy:
 
     Raises:
         BadInput: If there is none, or the file is damaged or something else.
+
+    Example:
+        >>> agent = load_agent("runs/pendulum", policy="best")
+        >>> agent.job.loss, agent.score
+        >>> obs, _ = agent.make_env().reset(seed=0)
+        >>> action = agent.predict(obs)
     """
     path = Path(path)
     if path.is_file():

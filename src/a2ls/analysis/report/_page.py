@@ -189,7 +189,7 @@ def _table(table: Table) -> str:
 
 def _cell(value: Cell) -> str:
     if isinstance(value, Drawing):
-        return f"{value.svg}<code>{html.escape(value.text)}</code>"
+        return f"{value.svg}<code>{_code(html.escape(value.text))}</code>"
     if isinstance(value, Mark):
         colour = html.escape(value.colour)
         return f'<span class="mark" style="color:{colour}">{html.escape(value.symbol)}</span>{_inline(value.name)}'
@@ -203,7 +203,12 @@ def _paragraphs(text: str) -> str:
 def _inline(text: str) -> str:
     """Escaped, with every second part between backticks as code."""
     parts = html.escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    return "".join(f"<code>{_code(part)}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _code(escaped: str) -> str:
+    """Code whose arrows stay whole: a browser would end a line behind their hyphen."""
+    return escaped.replace("-&gt;", '<span class="arrow">-&gt;</span>')
 
 
 def _script_json(value: object) -> str:
