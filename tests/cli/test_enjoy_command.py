@@ -83,7 +83,7 @@ def test_what_was_kept_before_counts_and_what_is_damaged_goes_first(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere holds no policy-last.safetensors"),
+        (["nowhere"], "there is no nowhere: give the folder of a run, or the file of a policy"),
         (["nowhere", "--episodes", "0"], "episodes is 0, but must be at least 1"),
         (["nowhere", "--seed", "-1"], "seed is -1"),
         (["nowhere", "--video", "film.avi"], "the video is film.avi, but must end in mp4 or gif"),

@@ -50,6 +50,8 @@ def load_agent(path: str | Path, policy: PolicyName = "last") -> TrainedPolicy:
     path = Path(path)
     if path.is_file():
         return read_policy(path)
+    if not path.exists():
+        raise BadInput(f"there is no {path}: give the folder of a run, or the file of a policy")
     if policy not in get_args(PolicyName):
         raise BadInput(f"policy is {policy!r}, but must be one of {', '.join(get_args(PolicyName))}")
     folder = RunFolder(path)
