@@ -249,19 +249,20 @@ def compare(
     )
 
 
-def judge(datasets: Sequence[Dataset], *, reference: str | None = None) -> ComparisonVerdict:
-    """The verdict of a comparison by AULC alone, with the labels of methods and with notes on what was left out.
+def judge(datasets: Sequence[Dataset], *, measure: Measure = "aulc", reference: str | None = None) -> ComparisonVerdict:
+    """The verdict of a comparison alone, with the labels of methods and with notes on what was left out.
 
     Args:
         datasets: As `compare` takes them.
+        measure: Likewise.
         reference: Likewise.
     """
     try:
         grid = shared_grid(datasets, reference=reference)
-        scaling = _scaling(grid, "aulc", "auto")
+        scaling = _scaling(grid, measure, "auto")
     except BadInput as error:
         return ComparisonVerdict(f"There is no verdict over all environments: {error}.")
-    verdict = _verdict(grid, "aulc", scaling, lambda method: method.label, resamples=RESAMPLES, seed=0)
+    verdict = _verdict(grid, measure, scaling, lambda method: method.label, resamples=RESAMPLES, seed=0)
     return replace(verdict, notes=(*verdict.notes, *grid.notes))
 
 
