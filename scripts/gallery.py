@@ -61,7 +61,7 @@ class Picture:
 
 
 _SEARCH = "a2ls search --env Pendulum-v1 --steps 1500 --baselines none --max-trials 12"
-_TRAIN = "a2ls train --env Pendulum-v1 --steps 2000"
+_TRAIN = "a2ls train --env cheetah-run --keep-checkpoints"
 
 SEARCH = Source("search", "a2ls report docs/results/three-tasks/candidates.parquet --out report.html")
 OPERATORS = Source(
@@ -74,7 +74,8 @@ COMPARISON = Source(
 )
 LANDSCAPE = Source(
     "landscape",
-    "a2ls landscape runs/sac runs/a2-winner --out landscape.html",
+    "a2ls landscape runs/sac runs/a2-winner --checkpoint checkpoints/8000.pt checkpoints/16000.pt checkpoints/24000.pt "
+    "checkpoints/40000.pt --out landscape.html",
     (f"{_TRAIN} --loss none --out runs/sac", f"{_TRAIN} --loss a2-winner --out runs/a2-winner"),
 )
 SIMULATION = Source("simulation", "a2ls simulate --repeats 10 --out simulation")
@@ -92,8 +93,8 @@ GROUPS: dict[str, tuple[Picture, ...]] = {
             LANDSCAPE,
             "pictures",
             "Critic loss landscape",
-            "The critic's loss around the trained weights, along two random directions, as surfaces and as heat maps. "
-            "A wide and even bowl is easier to learn in than a narrow or a rugged one.",
+            "The critic's loss around the trained weights, along two random directions, as surfaces and as heat maps, "
+            "while the training goes on. A wide and even bowl is easier to learn in than a narrow or a rugged one.",
         ),
     ),
     "Ways to search": (

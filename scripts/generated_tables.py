@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """A table of which the first columns, as many as `left`, are text, and the others numbers."""
+    """A table of which the first columns, as many as `left`, are text, and the others numbers.
+
+    A bar in a cell, as losses with an operator have it, does not end it.
+    """
     rule = ["---"] * left + ["---:"] * (len(headings) - left)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
+    lines = (headings, rule, *([cell.replace("|", r"\|") for cell in row] for row in rows))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def with_tables(text: str, script: str, tables: Mapping[str, Callable[[], str]]) -> str:

@@ -19,11 +19,12 @@ import numpy as np
 from generated_tables import markdown_table, with_tables
 
 from a2ls._formatting import interval_text, number_text
-from a2ls._statistics import Array, Estimate, Scores, bootstrap
+from a2ls._statistics import Array, Estimate, Scores, bootstrap, cautious_interval
 from a2ls.analysis import PooledAnalysis, analyse_pooled, pooled_tables
 from a2ls.analysis._dataset import Dataset, read_dataset
-from a2ls.analysis.compare._comparison import Comparison, MethodResult, compare, judge
+from a2ls.analysis.compare._comparison import MEASURES, Comparison, MethodResult, compare, judge
 from a2ls.analysis.report._search_report import search_lead
+from a2ls.benchmark import Measure
 from a2ls.simulation import RESULT_HEADINGS, Simulation, result_cells
 from a2ls.simulation._check import OVERALL
 from a2ls.space import PATTERNS, named_loss
@@ -34,7 +35,7 @@ DOCUMENT = ROOT / "docs" / "results.md"
 
 RANDOM_LOSSES = ("random-losses", "random-losses-from-10")
 SEARCH = "three-tasks"
-SIMULATIONS = ("cheetah-run", "three-tasks")
+SIMULATIONS = ("cheetah-run",)
 """Files of `a2ls simulate` below docs/results/simulations; in each the paper's evolution is the reference."""
 _DEFAULT_SEARCH = "laptop: stages=15"
 
@@ -53,12 +54,28 @@ class Study:
     """The labels of those that count; all if there are none."""
     reference: str | None = None
     """Whom the others are compared with; the first baseline if None."""
+    measure: Measure = "aulc"
+    """Of a training: its AULC, or its last score, which the paper's tables have."""
+    environments: tuple[str, ...] = ()
+    """Those that count; if there are none, those that keep the most trainings."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How it is compared."""
+        return {"measure": self.measure, "reference": self.reference, "environments": self.environments}
 
 
 _A2 = str(named_loss("a2-winner"))
 _SETTINGS = ("settings",)
 STUDIES = (
     Study("a2-winner", "Does A2-winner help?", ("three-tasks-a2-winner",)),
+    Study(
+        "vectors-100k",
+        "And after 100,000 steps?",
+        ("vectors-100k",),
+        measure="last",
+        environments=("cheetah-run", "finger-spin"),
+    ),
     Study("curl", "Does CURL help on vectors?", ("curl",), ("sac", "curl")),
     Study(
         "encoders",
@@ -112,7 +129,7 @@ def _datasets(study: Study) -> tuple[Dataset, ...]:
 
 @cache
 def _answer(study: Study) -> str:
-    return judge(_datasets(study), reference=study.reference).sentence
+    return judge(_datasets(study), **study.settings).sentence
 
 
 def _section(question: str) -> str:
@@ -126,18 +143,21 @@ def findings() -> str:
     rows = [(_section(each.question), _answer(each)) for each in STUDIES]
     rows.append((_section("What do good losses have in common?"), _common_answer()))
     rows.append((_section("What does a search find?"), _search_answer()))
+    rows.append((_section("How does a loss change the critic's landscape?"), _landscape_answer()))
     rows.append((_section("Which way to search?"), " ".join(map(_simulation_answer, SIMULATIONS))))
     return markdown_table(("question", "answer"), rows, left=2)
 
 
 def block(study: Study) -> str:
     """The answer to a question, and the numbers of all methods."""
-    comparison = compare(_datasets(study), reference=study.reference)
+    comparison = compare(_datasets(study), **study.settings)
     return f"**{_answer(study)}**\n\n{_methods_table(comparison)}"
 
 
 def _methods_table(comparison: Comparison) -> str:
-    headings = ["AULC", "seeds", *comparison.environments, comparison.measured.replace("AULC", "IQM"), "95 % interval"]
+    measured = MEASURES[comparison.measure]
+    over_all = comparison.measured.replace(measured, "IQM")
+    headings = [measured, "seeds", *comparison.environments, over_all, "95 % interval"]
     if comparison.reference is not None:
         headings += [f"beats {comparison.reference.label}", "95 % interval"]
     rows = [tuple(_cells(comparison, result)) for result in comparison.results]
@@ -145,11 +165,12 @@ def _methods_table(comparison: Comparison) -> str:
 
 
 def _cells(comparison: Comparison, result: MethodResult) -> Iterator[str]:
-    yield f"`{result.label}`".replace("|", r"\|")
+    yield f"`{result.label}`"
     yield str(len(result.method.seeds))
     for env in comparison.environments:
         own = result.environments[env]
-        yield f"{number_text(own.mean.value, 1)} ({number_text(own.runs.sd(comparison.measure), 1)})"
+        paper = "" if own.published is None else f"; paper {own.published.text}"
+        yield f"{number_text(own.mean.value, 1)} ({number_text(own.runs.sd(comparison.measure), 1)}){paper}"
     yield from _estimate_cells(result.iqm, 3)
     if comparison.reference is not None:
         yield from ("", "") if result.improvement is None else _estimate_cells(result.improvement, 2)
@@ -239,6 +260,62 @@ def _search_answer() -> str:
     )
 
 
+_MEASURES = {"sharpness": 2, "convex": 3}
+"""Numbers of a landscape that are compared, with the digits that they are shown with."""
+
+
+@cache
+def _landscapes() -> dict[str, dict[int, dict[int, Mapping[str, float]]]]:
+    """The numbers of every landscape, by loss, seed and step."""
+    found: dict[str, dict[int, dict[int, Mapping[str, float]]]] = {}
+    for each in json.loads((RESULTS / "landscapes" / "landscapes.json").read_text()):
+        found.setdefault(each["loss"], {}).setdefault(each["seed"], {})[each["step"]] = each
+    return found
+
+
+def _of_seeds(loss: str, measure: str, step: int | None = None) -> Array:
+    """A number of each seed, at a step or as the mean over the whole training."""
+    return np.array(
+        [
+            np.mean([own[measure] for at, own in steps.items() if step in (None, at)])
+            for steps in _landscapes()[loss].values()
+        ]
+    )
+
+
+def _landscape_ratio(measure: str, step: int | None = None) -> tuple[float, str]:
+    """How large a number is with the loss beside what it is without, and the interval that holds from few seeds."""
+    own, plain = _of_seeds("a2-winner", measure, step), _of_seeds("none", measure, step)
+    return float(own.mean() / plain.mean()), interval_text(cautious_interval([own], [plain]), 2)
+
+
+def _landscape_answer() -> str:
+    seeds = len(_landscapes()["none"])
+    (sharper, sharpness), (rounder, convexity) = (_landscape_ratio(measure) for measure in _MEASURES)
+    return (
+        f"Over trainings on Cheetah-Run, the landscape of the critic's loss is {sharper:.2f} times as sharp with "
+        f"A2-winner as without a loss (95 % interval {sharpness}), and {rounder:.2f} times as much of it is convex "
+        f"({convexity}); {seeds} seeds each."
+    )
+
+
+def landscapes() -> str:
+    """How sharp and how convex the critic's loss is around the weights, with a loss and without, as agents train."""
+    steps = sorted(next(iter(_landscapes()["none"].values())))
+    rows = []
+    for step in (*steps, None):
+        cells = []
+        for measure, digits in _MEASURES.items():
+            for loss in ("none", "a2-winner"):
+                own = _of_seeds(loss, measure, step)
+                cells.append(f"{number_text(own.mean(), digits)} ({number_text(own.std(ddof=1), digits)})")
+            ratio, interval = _landscape_ratio(measure, step)
+            cells.append(f"{ratio:.2f} ({interval})")
+        rows.append(("all, mean" if step is None else f"{step:,}", *cells))
+    columns = (f"{measure}, {what}" for measure in _MEASURES for what in ("no loss", "a2-winner", "ratio (95 %)"))
+    return f"**{_landscape_answer()}**\n\n{markdown_table(('step', *columns), rows, left=1)}"
+
+
 @cache
 def _simulation(name: str) -> tuple[Simulation, Mapping[str, Any]]:
     """A simulation, and how well its model was found to predict."""
@@ -289,6 +366,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     **{each.name: partial(block, each) for each in STUDIES},
     "common-parts": common_parts,
     "search": search,
+    "landscapes": landscapes,
     **{f"simulated-{name}": partial(simulated, name) for name in SIMULATIONS},
     "random-losses": random_losses,
 }

@@ -249,16 +249,23 @@ def compare(
     )
 
 
-def judge(datasets: Sequence[Dataset], *, measure: Measure = "aulc", reference: str | None = None) -> ComparisonVerdict:
+def judge(
+    datasets: Sequence[Dataset],
+    *,
+    measure: Measure = "aulc",
+    reference: str | None = None,
+    environments: Sequence[str] = (),
+) -> ComparisonVerdict:
     """The verdict of a comparison alone, with the labels of methods and with notes on what was left out.
 
     Args:
         datasets: As `compare` takes them.
         measure: Likewise.
         reference: Likewise.
+        environments: Likewise.
     """
     try:
-        grid = shared_grid(datasets, reference=reference)
+        grid = shared_grid(datasets, reference=reference, environments=environments)
         scaling = _scaling(grid, measure, "auto")
     except BadInput as error:
         return ComparisonVerdict(f"There is no verdict over all environments: {error}.")

@@ -20,7 +20,7 @@ _COLOURS = "Viridis"
 # A colour that no other part of the pictures comes near.
 _CENTRE = VERMILLION
 # In pixels: the colour bar above all pictures, a line of a heading, what is between pictures, the labels of an axis.
-_BAR, _LINE, _GAP, _AXIS = 70, 17, 10, 52
+_BAR, _LINE, _GAP, _AXIS = 84, 17, 10, 52
 _GUTTER = 0.045
 # The heights of surface and heat map by the number of columns, such that both are about as wide.
 _HEIGHTS = {1: (400, 360), 2: (380, 360), 3: (260, 250), 4: (190, 185)}
