@@ -19,13 +19,13 @@ import numpy as np
 from generated_tables import markdown_table, with_tables
 
 from a2ls._formatting import interval_text, number_text
-from a2ls._statistics import Array, Estimate, Scores, bootstrap, cautious_interval
+from a2ls._statistics import RESAMPLES, Array, Estimate, Scores, bootstrap, cautious_interval
 from a2ls.analysis import PooledAnalysis, analyse_pooled, pooled_tables
 from a2ls.analysis._dataset import Dataset, read_dataset
 from a2ls.analysis.compare._comparison import MEASURES, Comparison, MethodResult, compare, judge
 from a2ls.analysis.report._search_report import search_lead
 from a2ls.benchmark import Measure
-from a2ls.simulation import RESULT_HEADINGS, Simulation, result_cells
+from a2ls.simulation import RESULT_HEADINGS, Simulation, StrategyResult, result_cells
 from a2ls.simulation._check import OVERALL
 from a2ls.space import PATTERNS, named_loss
 
@@ -323,9 +323,21 @@ def _simulation(name: str) -> tuple[Simulation, Mapping[str, Any]]:
     return Simulation.from_mapping(content), content["check"]
 
 
+def _default_search(simulation: Simulation) -> StrategyResult:
+    return next(each for each in simulation.strategies if each.name == _DEFAULT_SEARCH)
+
+
+def _beside_default(simulation: Simulation, result: StrategyResult) -> str:
+    """By how much the median quality in the end differs from the default's; worlds are drawn again for both together."""
+    own, default = (each.qualities[:, -1] for each in (result, _default_search(simulation)))
+    drawn = np.random.default_rng(0).integers(0, len(own), (RESAMPLES, len(own)))
+    low, high = np.quantile(np.median(own[drawn], axis=1) - np.median(default[drawn], axis=1), (0.025, 0.975))
+    return f"{np.median(own) - np.median(default):+.2f} ({low:+.2f} to {high:+.2f})"
+
+
 def _simulation_answer(name: str) -> str:
     simulation, _ = _simulation(name)
-    default = next(each for each in simulation.strategies if each.name == _DEFAULT_SEARCH)
+    default = _default_search(simulation)
     compared, interval = simulation.compared(default), simulation.median_interval(default)
     reached = (
         f"is as good as the paper's evolution in the end ({simulation.goal:.2f}) after {compared.ratio:.2f} of its "
@@ -346,8 +358,11 @@ def _share(ratio: float) -> str:
 def simulated(name: str) -> str:
     """What ways to search came to in simulations, and what the model is worth."""
     simulation, model = _simulation(name)
-    rows = [result_cells(simulation, each) for each in simulation.strategies]
-    table = markdown_table(RESULT_HEADINGS, [(f"`{label}`", *cells) for label, *cells in rows], left=1)
+    default, rows = _default_search(simulation), []
+    for each in simulation.strategies:
+        label, *cells = result_cells(simulation, each)
+        rows.append((f"`{label}`", *cells, "" if each is default else _beside_default(simulation, each)))
+    table = markdown_table((*RESULT_HEADINGS, "beside the default (95 %)"), rows, left=1)
     predictions = [
         f"{number_text(each['correlation'], 2)} ({interval_text(each['interval'], 2)}) "
         f"{each['env'] if each['env'] == OVERALL else 'on ' + each['env']}, where the truth itself would have "
