@@ -328,7 +328,7 @@ def _default_search(simulation: Simulation) -> StrategyResult:
 
 
 def _beside_default(simulation: Simulation, result: StrategyResult) -> str:
-    """By how much the median quality in the end differs from the default's; worlds are drawn again for both together."""
+    """By how much the median quality in the end differs from the default's; worlds are drawn again for both."""
     own, default = (each.qualities[:, -1] for each in (result, _default_search(simulation)))
     drawn = np.random.default_rng(0).integers(0, len(own), (RESAMPLES, len(own)))
     low, high = np.quantile(np.median(own[drawn], axis=1) - np.median(default[drawn], axis=1), (0.025, 0.975))
