@@ -159,7 +159,8 @@ def test_the_page_stands_alone_and_shows_names_as_they_are():
     text, _, own = page.rpartition("<script>")
     assert "Evil&lt;/script&gt;&lt;b&gt;-v0" in text
     assert "one &lt;note&gt;" in text
-    assert f"#1 is <code>{LONG.replace('>', '&gt;')}</code>" in text
+    shown = LONG.replace("->", '<span class="arrow">-&gt;</span>')
+    assert f"#1 is <code>{shown}</code>" in text
     assert page.count("<script>") == page.count("</script>") == 2
     assert "<script src" not in page
     assert "<link" not in page.replace('<link rel="icon" href="data:,">', "")
