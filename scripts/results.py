@@ -74,7 +74,7 @@ STUDIES = (
         "And after 100,000 steps?",
         ("vectors-100k",),
         measure="last",
-        environments=("cheetah-run", "finger-spin"),
+        environments=("cheetah-run", "finger-spin", "finger-turn-hard", "cartpole-swingup"),
     ),
     Study("curl", "Does CURL help on vectors?", ("curl",), ("sac", "curl")),
     Study(
