@@ -150,12 +150,14 @@ def _compute(sources: Sequence[_Source], settings: LandscapeSettings) -> list[_D
     with LandscapeView(len(sources) * settings.points) as view:
         drawn = [_drawn(source, settings, view) for source in sources]
     counts = Counter(each.landscape.label for each in drawn)
-    return [
-        replace(each, landscape=replace(own, label=f"{own.label} ({source.checkpoint})"))
-        if counts[(own := each.landscape).label] > 1
-        else each
-        for each, source in zip(drawn, sources, strict=True)
-    ]
+
+    def told_apart(each: _Drawn, source: _Source) -> _Drawn:
+        label = each.landscape.label
+        if counts[label] == 1:
+            return each
+        return replace(each, landscape=replace(each.landscape, label=f"{label} ({source.checkpoint})"))
+
+    return [told_apart(each, source) for each, source in zip(drawn, sources, strict=True)]
 
 
 def _drawn(source: _Source, settings: LandscapeSettings, view: LandscapeView) -> _Drawn:
