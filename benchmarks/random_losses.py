@@ -3,10 +3,11 @@
     python benchmarks/random_losses.py runs/random-losses
 
 The losses are random ones, drawn from seed 0: uniform horizon, every bit of the masks even, valid. They are trained
-with the preset `fast`, ten at a time, so that the data is balanced whenever it ends: the first hundred on all tasks
-with one seed and on one task, in turn, with two more; the others on one task, in turn, with one seed. The folder is a
-benchmark: run the command again to go on, `a2ls export` writes it as Parquet and CSV. `--have 10` leaves out the first
-seed of the first ten losses and the plain agent, which another folder has.
+with the preset `fast`, ten at a time: first each on one task, in turn, with one seed, because a model of losses learns
+more from another loss than from another seed; then the first hundred on all tasks, and on their own with two more
+seeds. Whenever it ends, it has about as many losses of each task. The folder is a benchmark: run the command again to
+go on, `a2ls export` writes it as Parquet and CSV. `--have 10` leaves out the first seed of the first ten losses and the
+plain agent, which another folder has.
 """
 
 from __future__ import annotations
@@ -48,11 +49,16 @@ def grids(count: int, have: int) -> Iterator[Grid]:
     configs = [preset("fast", env) for env in ENVIRONMENTS]
     if not have:
         yield Grid((baseline("sac"),), tuple(configs), (0, 1, 2))
-    for start in range(0, count, AT_A_TIME):
-        some, one = tuple(losses[start : start + AT_A_TIME]), configs[start // AT_A_TIME % len(configs)]
-        if start >= ON_ALL_TASKS:
+    tens = [
+        (start, tuple(losses[start : start + AT_A_TIME]), configs[start // AT_A_TIME % len(configs)])
+        for start in range(0, count, AT_A_TIME)
+    ]
+    for start, some, one in tens:
+        if start >= have:
             yield Grid(some, (one,), (0,))
-            continue
+    for start, some, one in tens:
+        if start >= ON_ALL_TASKS:
+            break
         if start >= have:
             yield Grid(some, tuple(configs), (0,))
         yield Grid(some, (one,), (1, 2))

@@ -4,29 +4,34 @@
     a2ls export runs/three-tasks --out docs/results/three-tasks
 
 The first go makes the folder from the settings of the export, with all losses that the search had proposed and its
-decisions who is trained again, which another version might not repeat. Every training that the export has is taken
-from there. Then it trains what is missing. The command can be given again at any time; `a2ls search --resume` goes on
-as well, but knows nothing of the export.
+decisions who is trained again, which another version might not repeat, or with all that a benchmark was ever asked
+for. Every training that the export has is taken from there. Then it trains what is missing. The command can be given
+again at any time; `a2ls search --resume` goes on as well, but knows nothing of the export.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from optuna.storages import BaseStorage
+
 from a2ls import BenchmarkFolder, SearchFolder
 from a2ls.analysis._dataset import EXPORT_NAME, read_rows, to_record
+from a2ls.benchmark import Grid
 from a2ls.benchmark._benchmark import BenchmarkSettings
 from a2ls.engine import Engine, Evaluated, Event, Finished, Job, JobKey, LocalEngine, Started
 from a2ls.search._population import Proposal
 from a2ls.search._race import PROMOTED_KEY
 from a2ls.search._search import Settings
-from a2ls.studies import Candidate, FurtherTraining, StudyFolder, TrialRecord
+from a2ls.studies import Candidate, FurtherTraining, StudyFolder, TrialRecord, stored_method
+from a2ls.studies._trial_records import VERSION_KEY
 from a2ls.training import TrainConfig, TrainJob, to_mapping, with_mapping
 
 Identity = tuple[str, str | None, int]
@@ -35,8 +40,13 @@ Identity = tuple[str, str | None, int]
 class RecallingEngine:
     """An `Engine` that answers with trainings that are known, and hands all others to another engine."""
 
-    def __init__(self, known: Mapping[Identity, TrialRecord], engine: Engine) -> None:
-        self._known, self._engine = known, engine
+    def __init__(
+        self,
+        known: Mapping[Identity, TrialRecord],
+        engine: Engine,
+        on_recall: Callable[[Job, TrialRecord], None] = lambda _job, _record: None,
+    ) -> None:
+        self._known, self._engine, self._on_recall = known, engine, on_recall
         self._events: deque[Event] = deque()
 
     @property
@@ -55,6 +65,7 @@ class RecallingEngine:
         if record is None:
             self._engine.submit(job)
             return
+        self._on_recall(job, record)
         points = [Evaluated(job, 0, point) for point in record.curve.points]
         self._events.extend([Started(job, 0), *points, Finished(job, 0, record.seconds or 0.0)])
 
@@ -138,6 +149,24 @@ def opened(folder: Path, settings: dict[str, Any], records: Sequence[TrialRecord
     return SearchFolder.open(folder) if is_search else BenchmarkFolder.open(folder)
 
 
+def keep_version(storage: BaseStorage, job: Job, record: TrialRecord) -> None:
+    """Let a recalled training have the version of A2LS that it was trained with, and not this one."""
+    study_id = storage.get_study_id_from_name(job.key.study)
+    trial_id = storage.get_trial_id_from_study_id_trial_number(study_id, job.key.number)
+    storage.set_trial_user_attr(trial_id, VERSION_KEY, record.version)
+
+
+def earlier_grids(benchmark: BenchmarkFolder, records: Sequence[TrialRecord]) -> Iterator[Grid]:
+    """The finished trainings of an export as grids: a benchmark knows by itself only what it was asked for last."""
+    finished: dict[tuple[str, int], list[str]] = {}
+    for record in records:
+        if record.state == "finished":
+            finished.setdefault((record.env, record.seed), []).append(record.label)
+    for (env, seed), labels in finished.items():
+        config = benchmark.settings.configs[env]
+        yield Grid(tuple(stored_method(label, config.algorithm) for label in labels), (config,), (seed,))
+
+
 def main() -> None:
     """Make the folder, or open it, and train what is missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -154,7 +183,14 @@ def main() -> None:
             print(f"{time.monotonic() - start:8.0f} s  {event.job.key}  {event.job.label}", flush=True)
 
     with LocalEngine(chosen.workers, folder.files.checkpoints, log=folder.files.log) as engine:
-        folder.run(RecallingEngine(known, engine), on_event=say)
+        storage = folder.files.open_storage(folder.settings.storage, "own")
+        recalling = RecallingEngine(known, engine, functools.partial(keep_version, storage))
+        if isinstance(folder, BenchmarkFolder):
+            asked = folder.grid
+            for grid in earlier_grids(folder, records):
+                BenchmarkFolder.ask(chosen.folder, grid).run(recalling, on_event=say)
+            folder = BenchmarkFolder.ask(chosen.folder, asked)
+        folder.run(recalling, on_event=say)
 
 
 if __name__ == "__main__":

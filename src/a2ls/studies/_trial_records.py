@@ -34,7 +34,7 @@ State = Literal["running", "finished", "pruned", "failed"]
 
 # The attributes of a trial, readable in any tool that opens the storage. Nobody else need know their names.
 _LABEL, _LOSS, _ENV, _SEED, _CURVE, _SECONDS, _REASONS = "label", "loss", "env", "seed", "curve", "seconds", "reasons"
-_VERSION = "version"
+VERSION_KEY = "version"
 _STAGE, _ORIGIN, _PARENTS, _REPEAT_OF = "stage", "origin", "parents", "repeat_of"
 _CANDIDATE, _INDEX, _WAITS = "candidate", "index", "waits"
 
@@ -268,7 +268,7 @@ def _fields(trial: FrozenTrial) -> dict[str, Any]:
         "curve": _curve_from_attribute(attributes.get(_CURVE, [])),
         "seconds": attributes.get(_SECONDS),
         "reasons": tuple(attributes.get(_REASONS, ())),
-        "version": attributes.get(_VERSION),
+        "version": attributes.get(VERSION_KEY),
     }
 
 
@@ -321,7 +321,7 @@ class TrialWriter:
             _LOSS: text,
             _LABEL: None if label == text else label,
             _SEED: training.seed,
-            _VERSION: _own_version(),
+            VERSION_KEY: _own_version(),
             _STAGE: stage,
             _ORIGIN: origin,
             _PARENTS: None if parents is None else list(parents),
