@@ -296,3 +296,20 @@ def test_workers_end_when_their_program_is_killed(tmp_path):
     wait_until(lambda: not any(map(runs, pids)))
     assert time.monotonic() - start < 2
     assert checkpoint.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel has no groups of sessions")
+def test_workers_of_a_nice_search_give_way_to_other_sessions():
+    script = """
+import a2ls, pathlib
+from a2ls.engine import Job, JobKey, LocalEngine
+from a2ls.training import TrainJob
+
+if __name__ == "__main__":
+    with LocalEngine(1) as engine:
+        engine.submit(Job(JobKey("study", 0), TrainJob(a2ls.preset("fast", "Pendulum-v1"), None, 0), "sac"))
+        print(pathlib.Path(f"/proc/{engine.pids[0]}/autogroup").read_text())
+"""
+    command = ["nice", "-n", "7", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert done.stdout.strip().endswith("nice 7")

@@ -334,7 +334,7 @@ def _start(handle: int, kind: str, log: Path | None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-u", "-P", "-c", _BOOTSTRAP, kind, str(handle)]
     output: IO[bytes] | None = None if log is None else log.open("ab")
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             start_new_session=True,
@@ -346,6 +346,19 @@ def _start(handle: int, kind: str, log: Path | None) -> subprocess.Popen[bytes]:
     finally:
         if output is not None:
             output.close()
+    _be_as_nice(process.pid)
+    return process
+
+
+def _be_as_nice(session: int) -> None:
+    """Let a process that leads a session give way to other programs as far as this one does.
+
+    Linux shares the processor between sessions first, each by a niceness of its own that is 0 at first. That of the
+    worker itself counts within its session alone, so `nice -n 19 a2ls search` would take as much as anything else.
+    """
+    if sys.platform == "linux" and (niceness := os.nice(0)) > 0:
+        with contextlib.suppress(OSError):  # A kernel without this.
+            Path(f"/proc/{session}/autogroup").write_text(str(niceness))
 
 
 def _inheriting(handle: int) -> dict[str, Any]:
