@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, from the trainings in docs/results: no number there is typed by hand.
+"""The tables and the figure of docs/results.md, from the trainings in docs/results: no number is typed by hand.
 
 python scripts/results.py            # write them
 python scripts/results.py --check    # only say whether they are up to date
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from findings_figure import Finding, findings_figure
 from generated_tables import markdown_table, with_tables
 
 from a2ls._formatting import interval_text, number_text
 from a2ls._statistics import RESAMPLES, Array, Estimate, Scores, bootstrap, cautious_interval
-from a2ls.analysis import PooledAnalysis, analyse_pooled, pooled_tables
+from a2ls.analysis import ComparisonVerdict, PooledAnalysis, analyse_pooled, pooled_tables
 from a2ls.analysis._dataset import Dataset, read_dataset
 from a2ls.analysis.compare._comparison import MEASURES, Comparison, MethodResult, compare, judge
 from a2ls.analysis.report._search_report import search_lead
@@ -32,6 +33,7 @@ from a2ls.space import PATTERNS, named_loss
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 DOCUMENT = ROOT / "docs" / "results.md"
+FIGURE = ROOT / "docs" / "_static" / "findings.svg"
 
 RANDOM_LOSSES = ("random-losses", "random-losses-from-10")
 SEARCH = "three-tasks"
@@ -128,8 +130,26 @@ def _datasets(study: Study) -> tuple[Dataset, ...]:
 
 
 @cache
-def _answer(study: Study) -> str:
-    return judge(_datasets(study), **study.settings).sentence
+def _verdict(study: Study) -> ComparisonVerdict:
+    return judge(_datasets(study), **study.settings)
+
+
+@cache
+def _comparison(study: Study) -> Comparison:
+    return compare(_datasets(study), **study.settings)
+
+
+def figure() -> str:
+    """The answers of all comparisons, drawn."""
+    return findings_figure([*_findings()])
+
+
+def _findings() -> Iterator[Finding]:
+    for study in STUDIES:
+        best, reference = _verdict(study).best, _comparison(study).reference
+        if best is None or reference is None:
+            raise ValueError(f"{study.name} has no reference")
+        yield Finding(study.question, f"{best.method.name} beside {reference.label}", best.chance, best.is_ahead)
 
 
 def _section(question: str) -> str:
@@ -140,7 +160,7 @@ def _section(question: str) -> str:
 
 def findings() -> str:
     """Every question with its answer in one sentence."""
-    rows = [(_section(each.question), _answer(each)) for each in STUDIES]
+    rows = [(_section(each.question), _verdict(each).sentence) for each in STUDIES]
     rows.append((_section("What do good losses have in common?"), _common_answer()))
     rows.append((_section("What does a search find?"), _search_answer()))
     rows.append((_section("How does a loss change the critic's landscape?"), _landscape_answer()))
@@ -150,8 +170,7 @@ def findings() -> str:
 
 def block(study: Study) -> str:
     """The answer to a question, and the numbers of all methods."""
-    comparison = compare(_datasets(study), **study.settings)
-    return f"**{_answer(study)}**\n\n{_methods_table(comparison)}"
+    return f"**{_verdict(study).sentence}**\n\n{_methods_table(_comparison(study))}"
 
 
 def _methods_table(comparison: Comparison) -> str:
@@ -388,12 +407,14 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write the tables, or compare them."""
+    """Write the tables and the figure, or compare them."""
     old = DOCUMENT.read_text()
-    new = with_tables(old, "results", TABLES)
+    wanted = {DOCUMENT: with_tables(old, "results", TABLES), FIGURE: figure()}
     if "--check" in sys.argv:
-        sys.exit(0 if new == old else "docs/results.md is not up to date: run python scripts/results.py")
-    DOCUMENT.write_text(new)
+        outdated = [path.name for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+        sys.exit(f"{', '.join(outdated)} in docs: run python scripts/results.py" if outdated else 0)
+    for path, text in wanted.items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

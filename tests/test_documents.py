@@ -95,6 +95,11 @@ def test_the_answers_of_the_page_of_results_are_those_of_the_trainings():
     # Every table has a place, and a study of which the page says nothing is none.
     assert all(f"<!-- {name}: scripts/results.py -->" in text for name in results.TABLES)
     assert all(f"## {study.question}" in text for study in results.STUDIES)
+    figure = results.FIGURE.read_text()
+    assert figure == results.figure(), "run make results"
+    # Filled marks are those of methods that the page says are ahead.
+    drawn = re.findall(r'<circle class="mark( shown)?"', figure)
+    assert drawn == [" shown" if " is ahead of " in results.block(study) else "" for study in results.STUDIES]
     readme = " ".join((ROOT / "README.md").read_text().split())
     for claim, said in (
         (r"probability \S+ \(95 % interval \S+ to \d\.\d+", results.block(results.STUDIES[0])),

@@ -7,7 +7,7 @@ methods are compared with one reference, and one of many looks better by chance,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +38,19 @@ class Contestant(NamedTuple):
     scores: Scores
 
 
+class Rival(NamedTuple):
+    """A method beside the reference."""
+
+    method: Contestant
+    iqm: float
+    chance: Estimate
+    """That a run beats one of the reference."""
+    p: float
+    """Of the permutation test, corrected for the number of methods."""
+    is_ahead: bool
+    """Whether it is shown to be better."""
+
+
 @dataclass(frozen=True)
 class ComparisonVerdict:
     """What a comparison comes to."""
@@ -45,6 +58,8 @@ class ComparisonVerdict:
     sentence: str
     notes: tuple[str, ...] = ()
     """What to know of it."""
+    best: Rival | None = None
+    """The method that the sentence names beside the reference, if there is one."""
 
 
 def comparison_verdict(
@@ -82,17 +97,6 @@ def comparison_verdict(
     return work.against(reference)
 
 
-class _Rival(NamedTuple):
-    """A method beside the reference."""
-
-    method: Contestant
-    iqm: float
-    chance: Estimate
-    """That a run beats one of the reference."""
-    p: float
-    """Of the permutation test, corrected for the number of methods."""
-
-
 @dataclass(frozen=True)
 class _Work:
     methods: tuple[Contestant, ...]
@@ -117,8 +121,8 @@ class _Work:
 
     def against(self, reference: Contestant) -> ComparisonVerdict:
         own = _iqm(reference)
-        rivals = sorted(self._rivals(reference), key=lambda rival: -_known(rival.iqm))
-        ahead = [rival for rival in rivals if _is_ahead(rival, own)]
+        rivals = sorted(self._rivals(reference, own), key=lambda rival: -_known(rival.iqm))
+        ahead = [rival for rival in rivals if rival.is_ahead]
         best = (ahead or rivals)[0]
         name, seeds = best.method.name, _fewest(best.method, reference)
         tells = (
@@ -137,21 +141,20 @@ class _Work:
             sentence = f"No method is shown to be {than}: the best of {len(rivals)}, {name}, has {tells}."
         else:
             sentence = f"{name} is not shown to be {than}: {tells}."
-        return ComparisonVerdict(sentence, self._notes(reference))
+        return ComparisonVerdict(sentence, self._notes(reference), best)
 
-    def _rivals(self, reference: Contestant) -> list[_Rival]:
+    def _rivals(self, reference: Contestant, own: float) -> Iterator[Rival]:
         count, seed = self.resamples, self.seed
         ps = holm([permutation_p(each.scores, reference.scores, resamples=count, seed=seed) for each in self.methods])
         chances = [
             bootstrap(improvement, each.scores, reference.scores, resamples=count, seed=seed).estimate(0)
             for each in self.methods
         ]
-        return [
-            _Rival(method, _iqm(method), chance, 1.0 if p is None else p)
-            for method, chance, p in zip(self.methods, chances, ps, strict=True)
-        ]
+        for method, chance, known in zip(self.methods, chances, ps, strict=True):
+            iqm, p = _iqm(method), 1.0 if known is None else known
+            yield Rival(method, iqm, chance, p, iqm > own and _beats(chance, p))
 
-    def _beside(self, ahead: Sequence[_Rival], highest: _Rival) -> str:
+    def _beside(self, ahead: Sequence[Rival], highest: Rival) -> str:
         """What must not be read out of naming one method alone."""
         if highest is not ahead[0]:
             return f"; {highest.method.name} has a higher IQM, {self.number(highest.iqm)}, but is not shown to be ahead"
@@ -192,18 +195,16 @@ class _Work:
         )
 
 
-def _is_ahead(rival: _Rival, own: float) -> bool:
-    known = rival.chance.interval is not None
-    return known and rival.chance.value > _EVEN and rival.p < _SIGNIFICANT and rival.iqm > own
+def _beats(chance: Estimate, p: float) -> bool:
+    return chance.interval is not None and chance.value > _EVEN and p < _SIGNIFICANT
 
 
-def _uncertainty(rival: _Rival, own: float) -> str:
+def _uncertainty(rival: Rival, own: float) -> str:
     """Of the probability, and why it may not be enough."""
     interval = rival.chance.interval
     if interval is None:
         return ""
-    better = rival.p < _SIGNIFICANT and rival.chance.value > _EVEN
-    but = ", but the IQM is not higher" if better and rival.iqm <= own else ""
+    but = ", but the IQM is not higher" if _beats(rival.chance, rival.p) and rival.iqm <= own else ""
     p = p_value_text(rival.p)
     known = f"p {p}" if p.startswith("<") else f"p = {p}"
     return f" (95 % interval {interval_text(interval, 2)}; {known} by permutation{but})"
