@@ -86,6 +86,15 @@ def _same(record, line):
             assert type(value)(text) == value
 
 
+def test_folders_may_be_named_by_text(searched, tmp_path):
+    path, out = str(searched.path), str(tmp_path / "out")
+    for paths in (path, [path]):
+        exported = export(paths, out)
+        assert exported.parquet == Path(out) / "candidates.parquet"
+        assert read_dataset(out).records == read_dataset(path).records
+    assert SearchFolder.open(path).path == searched.path
+
+
 def test_the_best_loss_of_a_search_is_a_file_to_train_with(searched, tmp_path):
     exported = export(searched.path, tmp_path / "out")
     best, written = searched.best(), json.loads(exported.best.read_text())

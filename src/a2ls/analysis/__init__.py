@@ -2,7 +2,7 @@
 
 `a2ls.analysis.figures` and `a2ls.analysis.report` draw, with Plotly, which takes a moment to load.
 
->>> dataset = read_dataset(Path("runs/my-search"))
+>>> dataset = read_dataset("runs/my-search")
 >>> stage_statistics(dataset.candidates, dataset.ranking)
 
 `recorded_trainings` gives those that come with the package (docs/data.md).

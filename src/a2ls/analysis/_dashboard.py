@@ -33,7 +33,7 @@ class Dashboard(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
-def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
+def make_dashboard(path: str | Path, host: str, port: int) -> Dashboard:
     """A server of the dashboard for the search in a folder; call `serve_forever` on it.
 
     Nothing is written to the storage by looking: the evolution is drawn anew whenever it is asked for, and the name of
@@ -54,7 +54,7 @@ def make_dashboard(path: Path, host: str, port: int) -> Dashboard:
     storage: Any = study._storage
     stored_studies, stored_attributes = storage.get_all_studies, storage.get_study_system_attrs
     names = {_METRIC_NAMES: [_objective(search.config)]}
-    drawn = _remembered(lambda: _evolution_json(path))
+    drawn = _remembered(lambda: _evolution_json(search.path))
 
     def with_evolution() -> list[FrozenStudy]:
         studies: list[FrozenStudy] = stored_studies()

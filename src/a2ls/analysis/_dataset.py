@@ -23,7 +23,7 @@ from a2ls.training import NO_LOSS, Curve, CurvePoint
 EXPORT_NAME = "candidates.parquet"
 
 
-def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
+def read_study(path: str | Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     """The trainings in a folder, those of a search's candidates before its baselines, and the settings but the storage.
 
     Beside them are the `versions` of what they were run with, and of a search its `seconds_spent`.
@@ -31,6 +31,7 @@ def read_study(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     Raises:
         BadInput: If the folder holds neither a search nor a benchmark, or a damaged one.
     """
+    path = Path(path)
     try:
         records, settings = _read_folder(path)
     except BadInput as error:
@@ -56,7 +57,7 @@ def _read_folder(path: Path) -> tuple[Sequence[TrialRecord], dict[str, Any]]:
     return benchmark.records(), benchmark.settings.to_mapping() | {"versions": benchmark.versions()}
 
 
-def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
+def read_export(path: str | Path) -> tuple[list[TrialRecord], dict[str, Any]]:
     """The trainings in a Parquet file, in their order, and the settings that it carries.
 
     Those of a file with several studies are `studies`, by name, and its `kind` is `collection`.
@@ -68,7 +69,7 @@ def read_export(path: Path) -> tuple[list[TrialRecord], dict[str, Any]]:
     return [to_record(row) for row in rows], settings
 
 
-def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def read_rows(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """As `read_export`, with the values of every column, each checked.
 
     Raises:
@@ -77,6 +78,7 @@ def read_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     with extra("analysis", "Parquet files need"):
         import pyarrow  # noqa: PLC0415 (slow to import, and only needed here)
         import pyarrow.parquet  # noqa: PLC0415
+    path = Path(path)
     try:
         with path.open("rb") as file:  # A path need not be text, or may read as an address of somewhere else.
             table = pyarrow.parquet.read_table(file)
@@ -215,7 +217,7 @@ class Dataset:
         return search_config(self.settings)
 
 
-def read_dataset(path: Path) -> Dataset:
+def read_dataset(path: str | Path) -> Dataset:
     """Read a folder of `a2ls search` or `a2ls benchmark`, or what `a2ls export` made of one.
 
     Args:
@@ -231,12 +233,13 @@ def read_dataset(path: Path) -> Dataset:
     return datasets[0]
 
 
-def read_studies(path: Path) -> list[Dataset]:
+def read_studies(path: str | Path) -> list[Dataset]:
     """As `read_dataset`; all of them where an export is of several folders.
 
     Raises:
         BadInput: If there is nothing to read.
     """
+    path = Path(path)
     file = path / EXPORT_NAME if path.is_dir() else path
     if StudyFolder(path).config.exists():
         records, settings = read_study(path)
@@ -258,7 +261,7 @@ def read_studies(path: Path) -> list[Dataset]:
     return [Dataset(name, path, study["kind"], tuple(own[name]), study) for name, study in settings["studies"].items()]
 
 
-def read_datasets(paths: Sequence[Path]) -> list[Dataset]:
+def read_datasets(paths: Sequence[str | Path]) -> list[Dataset]:
     """Read several; those with the same name get numbers behind it.
 
     Raises:

@@ -71,7 +71,7 @@ class Collection:
     """How many trainings were in a study before as well."""
 
 
-def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
+def export(path: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Exported:
     """Write all trainings of searches and benchmarks as candidates.parquet and candidates.csv.
 
     Of a single search the best loss is written as well, as best.json.
@@ -83,13 +83,14 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     Raises:
         BadInput: If a folder holds none of them, pyarrow is missing, or several are given without `out`.
     """
-    paths = [path] if isinstance(path, Path) else list(path)
+    paths = [Path(each) for each in ([path] if isinstance(path, (str, Path)) else path)]
     if not paths:
         raise BadInput("there is nothing to export: give a folder of a search or a benchmark, or an exported file")
     if out is None:
         if len(paths) != 1:
             raise BadInput(f"there are {len(paths)} folders to export, so say where to write with --out")
         out = (paths[0] if paths[0].is_dir() else paths[0].parent) / _FOLDER
+    out = Path(out)
     studies = _named_studies(paths)
     collection, best = _merged(studies), _best_loss(studies)
     if out.exists() and not out.is_dir():
@@ -114,7 +115,7 @@ def export(path: Path | Sequence[Path], out: Path | None = None) -> Exported:
     return exported
 
 
-def collect(paths: Sequence[Path]) -> Collection:
+def collect(paths: Sequence[str | Path]) -> Collection:
     """Read folders of searches and benchmarks, and exports, as one table.
 
     A training that a study before has as well is left out. It is the same if all that decides it is the same, which is
@@ -172,7 +173,7 @@ def _best_loss(studies: Sequence[Dataset]) -> dict[str, Any] | None:
     }
 
 
-def _named_studies(paths: Sequence[Path]) -> list[Dataset]:
+def _named_studies(paths: Sequence[str | Path]) -> list[Dataset]:
     folders = [_home(path) for path in paths]
     studies: list[Dataset] = []
     for path, folder in zip(paths, folders, strict=True):
@@ -183,7 +184,7 @@ def _named_studies(paths: Sequence[Path]) -> list[Dataset]:
     return [replace(study, name=name) for study, name in zip(studies, names, strict=True)]
 
 
-def _home(path: Path) -> Path:
+def _home(path: str | Path) -> Path:
     """The folder that a study is called by."""
     path = Path(os.path.realpath(path))  # As `resolve`, but links may lead in a circle.
     if not path.is_dir():

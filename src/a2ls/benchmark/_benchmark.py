@@ -118,7 +118,7 @@ class BenchmarkFolder:
     """A benchmark on disk: what was asked for last, and all trainings so far.
 
     >>> grid = Grid((baseline("sac"), method("a2-winner")), (preset("fast", "cheetah-run"),), seeds=(0, 1, 2))
-    >>> folder = BenchmarkFolder.create(Path("runs/compared"), grid)
+    >>> folder = BenchmarkFolder.create("runs/compared", grid)
     >>> folder.run(workers=2)
     >>> [(row.label, row.seed, row.curve.aulc) for row in folder.records()]
     """
@@ -138,7 +138,7 @@ class BenchmarkFolder:
         return self.settings.grid
 
     @staticmethod
-    def create(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
+    def create(path: str | Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
         """Make the folder of a new benchmark.
 
         Args:
@@ -159,13 +159,13 @@ class BenchmarkFolder:
         return BenchmarkFolder(files, settings)
 
     @staticmethod
-    def open(path: Path) -> BenchmarkFolder:
+    def open(path: str | Path) -> BenchmarkFolder:
         """The folder of a benchmark that exists."""
         files = StudyFolder(path)
         return BenchmarkFolder(files, files.read_settings(_KIND, BenchmarkSettings.from_mapping))
 
     @staticmethod
-    def ask(path: Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
+    def ask(path: str | Path, grid: Grid, *, storage: str = "", name: str = "") -> BenchmarkFolder:
         """The folder with this grid to train: a new one, or one that exists and grows by it.
 
         Raises:
@@ -267,7 +267,7 @@ class BenchmarkFolder:
         return study
 
 
-def benchmark(grid: Grid, out: Path, *, workers: int = 1, engine: Engine | None = None) -> list[TrialRecord]:
+def benchmark(grid: Grid, out: str | Path, *, workers: int = 1, engine: Engine | None = None) -> list[TrialRecord]:
     """Train what the folder `out` lacks of a grid, and return the trainings of the grid.
 
     Args:

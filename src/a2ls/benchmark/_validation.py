@@ -325,7 +325,7 @@ def validate(
         engine: What runs the trainings instead.
 
     Example:
-        >>> search = SearchFolder.open(Path("runs/mine"))
+        >>> search = SearchFolder.open("runs/mine")
         >>> verdict = validate(search, [preset("fast", "cheetah-run")], top=2, seeds=10, workers=2)
         >>> verdict.outcome, verdict.sentence
     """

@@ -1,6 +1,6 @@
 """The outer loop: losses are proposed, trained, and bred from the best.
 
-    >>> folder = SearchFolder.create(Path("runs/mine"), search_preset("quick", "cheetah-run"))
+    >>> folder = SearchFolder.create("runs/mine", search_preset("quick", "cheetah-run"))
     >>> folder.run(workers=2)
     >>> folder.best()
 

@@ -220,8 +220,8 @@ def study_names(name: str) -> tuple[str, str, str]:
 class SearchFolder:
     """A search on disk: its settings, its candidates and its baselines.
 
-    >>> folder = SearchFolder.create(Path("runs/mine"), search_preset("quick", "cheetah-run"))
-    >>> folder.run(workers=2)  # after a kill: SearchFolder.open(Path("runs/mine")).run(workers=2)
+    >>> folder = SearchFolder.create("runs/mine", search_preset("quick", "cheetah-run"))
+    >>> folder.run(workers=2)  # after a kill: SearchFolder.open("runs/mine").run(workers=2)
     >>> best = folder.best()
     >>> best.loss, best.estimate.value, best.estimate.interval
     """
@@ -250,7 +250,7 @@ class SearchFolder:
 
     @staticmethod
     def create(
-        path: Path, config: SearchConfig, budget: Budget | None = None, *, storage: str = "", name: str = ""
+        path: str | Path, config: SearchConfig, budget: Budget | None = None, *, storage: str = "", name: str = ""
     ) -> SearchFolder:
         """Make the folder of a new search.
 
@@ -273,7 +273,7 @@ class SearchFolder:
         return SearchFolder(files, settings)
 
     @staticmethod
-    def open(path: Path) -> SearchFolder:
+    def open(path: str | Path) -> SearchFolder:
         """The folder of a search that exists."""
         files = StudyFolder(path)
         return SearchFolder(files, files.read_settings(_KIND, Settings.from_mapping))
@@ -411,7 +411,7 @@ class SearchFolder:
 
 def search(
     config: SearchConfig,
-    out: Path,
+    out: str | Path,
     *,
     budget: Budget | None = None,
     workers: int = 1,

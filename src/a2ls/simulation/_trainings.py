@@ -21,7 +21,7 @@ def default_records() -> list[TrialRecord]:
     return usable_records(recorded_trainings(preset="fast", own_settings=False))
 
 
-def read_records(paths: Sequence[Path]) -> list[TrialRecord]:
+def read_records(paths: Sequence[str | Path]) -> list[TrialRecord]:
     """The trainings of searches, benchmarks and exports that a model can be fitted to.
 
     Raises:

@@ -53,10 +53,10 @@ S = TypeVar("S", bound=Settings)
 class StudyFolder:
     """Files and storage that searches and benchmarks have in common."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
         """As it was given, to be shown."""
-        home = path.absolute()  # An environment may change the folder that its process is in.
+        home = self.path.absolute()  # An environment may change the folder that its process is in.
         self.config = home / "config.toml"
         self.database = home / "storage.db"
         self.checkpoints = home / "checkpoints"

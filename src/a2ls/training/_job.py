@@ -54,7 +54,7 @@ def parse_loss(text: str) -> Loss | None:
     return None if text.strip().lower() == NO_LOSS else find_loss(text)
 
 
-def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
+def read_job(path: str | Path, base: TrainJob | None = None) -> TrainJob:
     """Read a job from a TOML file.
 
     Besides the fields of `TrainConfig` (`environment` and `agent` are tables) the file may hold `loss`, `seed` and
@@ -64,6 +64,7 @@ def read_job(path: Path, base: TrainJob | None = None) -> TrainJob:
     Raises:
         BadInput: If the file cannot be read, or has an unknown key or a wrong value.
     """
+    path = Path(path)
     try:
         text = path.read_text()
     except OSError as error:

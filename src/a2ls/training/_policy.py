@@ -110,7 +110,7 @@ class TrainedPolicy:
                 env.close()
         return tuple(returns)
 
-    def film(self, path: Path, seed: int = 0) -> float:
+    def film(self, path: str | Path, seed: int = 0) -> float:
         """Write a video of the first episode of `evaluate` to an .mp4 or .gif file; returns its return.
 
         Raises:
@@ -122,12 +122,12 @@ class TrainedPolicy:
             action: Action = self._act(obs[None])[0]
             return action
 
-        return record_video(policy, self.job.config.environment, _episode_seed(seed, 0), path)
+        return record_video(policy, self.job.config.environment, _episode_seed(seed, 0), Path(path))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Replace a file by this agent; `load_agent` reads it."""
         data = self.to_bytes()
-        write_whole(path, lambda file: file.write_bytes(data))
+        write_whole(Path(path), lambda file: file.write_bytes(data))
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""

@@ -101,10 +101,10 @@ class Result:
 class RunFolder:
     """The folder of one training."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
         """As it was given, to be shown."""
-        self.home = path.absolute()  # An environment may change the folder that its process is in.
+        self.home = self.path.absolute()  # An environment may change the folder that its process is in.
         self.config = self.home / "config.toml"
         self.curve = self.home / "curve.csv"
         self.checkpoint = Checkpoint(self.home / "checkpoint.pt")
@@ -115,9 +115,10 @@ class RunFolder:
         """Settings that config.toml of an earlier version does not have, once it was read."""
 
     @staticmethod
-    def create(path: Path, job: TrainJob) -> RunFolder:
+    def create(path: str | Path, job: TrainJob) -> RunFolder:
         """Make the folder of a new training. It may exist, but must not hold a run."""
         folder = RunFolder(path)
+        path = folder.path
         with_mapping(TrainConfig(), to_mapping(job.config))  # Refuses what could not be read again.
         if path.exists() and not path.is_dir():
             raise NotARun(f"{path} is a file, but must be a folder")
@@ -131,9 +132,10 @@ class RunFolder:
         return folder
 
     @staticmethod
-    def open(path: Path) -> RunFolder:
+    def open(path: str | Path) -> RunFolder:
         """The folder of a training that exists."""
         folder = RunFolder(path)
+        path = folder.path
         if not folder.config.exists():
             raise NotARun(f"{path} holds no run: there is no {folder.config.name} in it")
         with suppress(

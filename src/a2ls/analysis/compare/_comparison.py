@@ -1,6 +1,6 @@
 """Methods compared over environments and seeds, as the field does it (rliable).
 
->>> comparison = compare(read_datasets([Path("runs/mine"), Path("runs/theirs")]))
+>>> comparison = compare(read_datasets(["runs/mine", "runs/theirs"]))
 >>> comparison.results[0].label, comparison.results[0].iqm
 """
 

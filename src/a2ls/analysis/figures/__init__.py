@@ -2,7 +2,7 @@
 
     >>> from a2ls.analysis import read_dataset
     >>> from a2ls.analysis.figures import draw_evolution, evolution
-    >>> data = evolution(read_dataset(Path("runs/my-search")))
+    >>> data = evolution(read_dataset("runs/my-search"))
     >>> if data is not None:
     ...     draw_evolution(data).show()
 

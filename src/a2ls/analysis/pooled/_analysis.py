@@ -102,7 +102,7 @@ class PooledAnalysis:
 
 
 def analyse_pooled(
-    paths: Sequence[Path] = (), patterns: Mapping[str, Loss] = PATTERNS, *, independent: bool = False
+    paths: Sequence[str | Path] = (), patterns: Mapping[str, Loss] = PATTERNS, *, independent: bool = False
 ) -> PooledAnalysis:
     """Analyse the losses of all trainings in folders and exports together.
 

@@ -1,6 +1,6 @@
 """A search as one HTML page that needs neither network nor server.
 
->>> page = search_report(read_dataset(Path("runs/my-search")))
+>>> page = search_report(read_dataset("runs/my-search"))
 >>> Path("report.html").write_text(page_html(page))
 """
 
