@@ -95,6 +95,14 @@ def test_value_and_gradients_are_those_of_the_formula_and_nothing_else_is_read(l
     assert all(parameter.grad is None for parameter in target_encoder.parameters())
 
 
+@pytest.mark.parametrize("number", [-1, ACTION])
+def test_numbers_of_actions_that_there_are_not_are_an_error(number):
+    actions = [torch.tensor([0, 1, number, 0])] * 4
+    encoder, auxiliary = nn.Linear(STATE, FEATURES), AuxiliaryLoss(WINNER, FEATURES, ACTION, batch_first=False)
+    with pytest.raises(IndexError, match="out of range"):
+        auxiliary(noisy(4)._replace(actions=actions), encoder, encoder)
+
+
 def test_curl_is_its_formula_on_given_features_and_w():
     """-log of exp(z W z+) over the sum of exp(z W z') of the positives of all samples; no predictor."""
     z, positives, w = (torch.randn(shape) for shape in ((BATCH, FEATURES), (BATCH, FEATURES), (FEATURES, FEATURES)))

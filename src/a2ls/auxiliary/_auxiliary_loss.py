@@ -254,4 +254,5 @@ def action_features(actions: Tensor, action_dim: int) -> Tensor:
     if actions.is_floating_point():
         return actions
     numbers = actions if actions.ndim == 1 else actions.squeeze(-1)
-    return torch.eye(action_dim, device=actions.device)[numbers.long()]
+    # Plain indexing would take -1, with which some mark steps that are none, for the last action.
+    return torch.eye(action_dim, device=actions.device).index_select(0, numbers.long())
