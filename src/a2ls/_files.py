@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from a2ls._errors import BadInput
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def each_path(paths: Paths) -> list[Path]:
+    """One path or several as a list; a text is one, and not a sequence of letters."""
+    return [Path(each) for each in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from a2ls import BadInput
-from a2ls.analysis import export, read_dataset
+from a2ls.analysis import export, read_dataset, read_datasets
+from a2ls.analysis._export import collect
 from a2ls.benchmark import BenchmarkFolder, Grid
 from a2ls.search import SearchConfig, SearchFolder
 from a2ls.space import PATTERNS, Loss, describe, find_loss, names_of, patterns_of
@@ -92,6 +93,8 @@ def test_folders_may_be_named_by_text(searched, tmp_path):
         exported = export(paths, out)
         assert exported.parquet == Path(out) / "candidates.parquet"
         assert read_dataset(out).records == read_dataset(path).records
+        assert [each.records for each in read_datasets(paths)] == [read_dataset(path).records]
+        assert collect(paths).rows == collect(searched.path).rows
     assert SearchFolder.open(path).path == searched.path
 
 

@@ -12,6 +12,7 @@ from optuna.exceptions import OptunaError
 
 from a2ls._errors import BadInput
 from a2ls._extras import extra
+from a2ls._files import Paths, each_path
 from a2ls._formatting import AULC, RELATIVE_AULC, Unit, harmless
 from a2ls.analysis._columns import REMEDY, check_records, read_loss, table_rows
 from a2ls.analysis._stored_settings import COLLECTION, read_settings, search_config
@@ -261,15 +262,15 @@ def read_studies(path: str | Path) -> list[Dataset]:
     return [Dataset(name, path, study["kind"], tuple(own[name]), study) for name, study in settings["studies"].items()]
 
 
-def read_datasets(paths: Sequence[str | Path]) -> list[Dataset]:
+def read_datasets(paths: Paths) -> list[Dataset]:
     """Read several; those with the same name get numbers behind it.
 
     Raises:
         BadInput: If one of them cannot be read, or none is given.
     """
-    if not paths:
+    if not (given := each_path(paths)):
         raise BadInput("there is nothing to analyse: give a folder of a search or a benchmark, or an exported file")
-    datasets = [dataset for path in paths for dataset in read_studies(path)]
+    datasets = [dataset for path in given for dataset in read_studies(path)]
     names = numbered(dataset.name for dataset in datasets)
     return [replace(dataset, name=name) for dataset, name in zip(datasets, names, strict=True)]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from a2ls._errors import BadInput
 from a2ls._extras import extra
-from a2ls._files import write_whole
+from a2ls._files import Paths, each_path, write_whole
 from a2ls._formatting import count_of, harmless
 from a2ls.analysis._columns import COLUMNS, arrow_types
 from a2ls.analysis._dataset import EXPORT_NAME, Dataset, numbered, read_studies
@@ -71,7 +71,7 @@ class Collection:
     """How many trainings were in a study before as well."""
 
 
-def export(path: str | Path | Sequence[str | Path], out: str | Path | None = None) -> Exported:
+def export(path: Paths, out: str | Path | None = None) -> Exported:
     """Write all trainings of searches and benchmarks as candidates.parquet and candidates.csv.
 
     Of a single search the best loss is written as well, as best.json.
@@ -83,8 +83,7 @@ def export(path: str | Path | Sequence[str | Path], out: str | Path | None = Non
     Raises:
         BadInput: If a folder holds none of them, pyarrow is missing, or several are given without `out`.
     """
-    paths = [Path(each) for each in ([path] if isinstance(path, (str, Path)) else path)]
-    if not paths:
+    if not (paths := each_path(path)):
         raise BadInput("there is nothing to export: give a folder of a search or a benchmark, or an exported file")
     if out is None:
         if len(paths) != 1:
@@ -115,7 +114,7 @@ def export(path: str | Path | Sequence[str | Path], out: str | Path | None = Non
     return exported
 
 
-def collect(paths: Sequence[str | Path]) -> Collection:
+def collect(paths: Paths) -> Collection:
     """Read folders of searches and benchmarks, and exports, as one table.
 
     A training that a study before has as well is left out. It is the same if all that decides it is the same, which is
@@ -129,7 +128,7 @@ def collect(paths: Sequence[str | Path]) -> Collection:
     Raises:
         BadInput: If one of them holds nothing, or has settings that are unknown.
     """
-    return _merged(_named_studies(paths))
+    return _merged(_named_studies(each_path(paths)))
 
 
 def _merged(studies: Sequence[Dataset]) -> Collection:
@@ -173,7 +172,7 @@ def _best_loss(studies: Sequence[Dataset]) -> dict[str, Any] | None:
     }
 
 
-def _named_studies(paths: Sequence[str | Path]) -> list[Dataset]:
+def _named_studies(paths: Sequence[Path]) -> list[Dataset]:
     folders = [_home(path) for path in paths]
     studies: list[Dataset] = []
     for path, folder in zip(paths, folders, strict=True):
@@ -184,7 +183,7 @@ def _named_studies(paths: Sequence[str | Path]) -> list[Dataset]:
     return [replace(study, name=name) for study, name in zip(studies, names, strict=True)]
 
 
-def _home(path: str | Path) -> Path:
+def _home(path: Path) -> Path:
     """The folder that a study is called by."""
     path = Path(os.path.realpath(path))  # As `resolve`, but links may lead in a circle.
     if not path.is_dir():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 from a2ls._errors import BadInput
-from a2ls.analysis import read_dataset, recorded_trainings
+from a2ls._files import Paths, each_path
+from a2ls.analysis import read_datasets, recorded_trainings
 from a2ls.space import MAX_HORIZON, MSE, Loss
 from a2ls.studies import Candidate, TrialRecord
 from a2ls.training import Curve, split_method
@@ -21,17 +21,17 @@ def default_records() -> list[TrialRecord]:
     return usable_records(recorded_trainings(preset="fast", own_settings=False))
 
 
-def read_records(paths: Sequence[str | Path]) -> list[TrialRecord]:
+def read_records(paths: Paths) -> list[TrialRecord]:
     """The trainings of searches, benchmarks and exports that a model can be fitted to.
 
     Raises:
         BadInput: If one of the paths holds no trainings, or none of them is of use.
     """
-    records = usable_records(record for path in paths for record in read_dataset(path).records)
+    records = usable_records(record for dataset in read_datasets(paths) for record in dataset.records)
     if not records:
         raise BadInput(
-            f"{', '.join(map(str, paths))} holds no finished training that a model can be fitted to: losses with mse "
-            f"and a predictor, or {PLAIN}, without settings of their own"
+            f"{', '.join(map(str, each_path(paths)))} holds no finished training that a model can be fitted to: losses "
+            f"with mse and a predictor, or {PLAIN}, without settings of their own"
         )
     return records
 

@@ -19,10 +19,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file
-from pathlib import Path
 
 import numpy as np
 
+from a2ls._files import Paths
 from a2ls._statistics import Array, Interval, holm
 from a2ls.analysis._export import collect
 from a2ls.analysis._loss_parts import (
@@ -102,7 +102,7 @@ class PooledAnalysis:
 
 
 def analyse_pooled(
-    paths: Sequence[str | Path] = (), patterns: Mapping[str, Loss] = PATTERNS, *, independent: bool = False
+    paths: Paths = (), patterns: Mapping[str, Loss] = PATTERNS, *, independent: bool = False
 ) -> PooledAnalysis:
     """Analyse the losses of all trainings in folders and exports together.
 
