@@ -149,7 +149,7 @@ def _findings() -> Iterator[Finding]:
         best, reference = _verdict(study).best, _comparison(study).reference
         if best is None or reference is None:
             raise ValueError(f"{study.name} has no reference")
-        yield Finding(study.question, f"{best.method.name} beside {reference.label}", best.chance, best.is_ahead)
+        yield Finding(study.question, f"{best.name} beside {reference.label}", best.chance, best.is_ahead)
 
 
 def _section(question: str) -> str:

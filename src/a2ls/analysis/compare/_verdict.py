@@ -41,7 +41,9 @@ class Contestant(NamedTuple):
 class Rival(NamedTuple):
     """A method beside the reference."""
 
-    method: Contestant
+    name: str
+    seeds: int
+    """How many runs each of the two has at least in every environment."""
     iqm: float
     chance: Estimate
     """That a run beats one of the reference."""
@@ -124,7 +126,6 @@ class _Work:
         rivals = sorted(self._rivals(reference, own), key=lambda rival: -_known(rival.iqm))
         ahead = [rival for rival in rivals if rival.is_ahead]
         best = (ahead or rivals)[0]
-        name, seeds = best.method.name, _fewest(best.method, reference)
         tells = (
             f"IQM {self.number(best.iqm)} against {self.number(own)}, and a run of it beats one of {reference.name} "
             f"with probability {number_text(best.chance.value, 2)}{_uncertainty(best, own)}"
@@ -132,15 +133,15 @@ class _Work:
         than = f"better than {reference.name} {self.where}"
         several = len(rivals) > 1
         if ahead:
-            who = f"{_caution(seeds)}{name} is ahead of {reference.name} {self.where}"
+            who = f"{_caution(best.seeds)}{best.name} is ahead of {reference.name} {self.where}"
             sentence = f"{who}: {tells}{self._beside(ahead, rivals[0])}."
         elif best.chance.interval is None:
-            who = f"{name}, the best of {len(rivals)} methods," if several else name
-            sentence = f"{_too_few(seeds)} whether {who} is {than}: {tells}."
+            who = f"{best.name}, the best of {len(rivals)} methods," if several else best.name
+            sentence = f"{_too_few(best.seeds)} whether {who} is {than}: {tells}."
         elif several:
-            sentence = f"No method is shown to be {than}: the best of {len(rivals)}, {name}, has {tells}."
+            sentence = f"No method is shown to be {than}: the best of {len(rivals)}, {best.name}, has {tells}."
         else:
-            sentence = f"{name} is not shown to be {than}: {tells}."
+            sentence = f"{best.name} is not shown to be {than}: {tells}."
         return ComparisonVerdict(sentence, self._notes(reference), best)
 
     def _rivals(self, reference: Contestant, own: float) -> Iterator[Rival]:
@@ -152,12 +153,13 @@ class _Work:
         ]
         for method, chance, known in zip(self.methods, chances, ps, strict=True):
             iqm, p = _iqm(method), 1.0 if known is None else known
-            yield Rival(method, iqm, chance, p, iqm > own and _beats(chance, p))
+            seeds = _fewest(method, reference)
+            yield Rival(method.name, seeds, iqm, chance, p, iqm > own and _beats(chance, p))
 
     def _beside(self, ahead: Sequence[Rival], highest: Rival) -> str:
         """What must not be read out of naming one method alone."""
         if highest is not ahead[0]:
-            return f"; {highest.method.name} has a higher IQM, {self.number(highest.iqm)}, but is not shown to be ahead"
+            return f"; {highest.name} has a higher IQM, {self.number(highest.iqm)}, but is not shown to be ahead"
         more = len(ahead) - 1
         return f"; {count_of(more, 'other')} {'is' if more == 1 else 'are'} ahead, too" if more else ""
 
