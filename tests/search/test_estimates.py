@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from a2ls.search._estimates import LossModel, Score
+from a2ls.search._estimates import LossModel, Score, expected_scores
 
 COUNTS = 4
 
@@ -167,3 +167,36 @@ def test_luck_that_grows_with_the_mean_does_not_make_the_best_overrated():
         best = max(estimates, key=lambda loss: estimates[loss].value)
         errors.append(np.log(estimates[best].value) - truth[best] - 0.4**2 / 2)
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors))
+
+
+def test_losses_that_were_ended_early_are_expected_where_the_line_through_the_others_says():
+    rng = np.random.default_rng(0)
+    early = rng.normal(50, 20, 30)
+    whole = 1.5 * early + rng.normal(10, 5, 30)
+    slope, offset = np.polyfit(early, whole, 1)
+    known = list(zip(early, whole, strict=True))
+    assert expected_scores([40.0, 60.0], known) == pytest.approx([slope * 40 + offset, slope * 60 + offset])
+    assert expected_scores([-1e3, 1e3], known) == [whole.min(), whole.max()]
+    assert expected_scores([40.0], known[:4]) == []
+    assert expected_scores([40.0], [(1.0, value) for value in whole]) == pytest.approx([whole.mean()])
+
+
+def test_without_what_was_ended_early_the_counts_would_seem_to_be_worth_too_little():
+    rng = np.random.default_rng(0)
+    weights = {"those that went on": [], "all": []}
+    for _ in range(30):
+        count = rng.normal(size=200)
+        quality = 10 + count
+        early = quality + rng.normal(0, 1, 200)
+        whole = early + rng.normal(0, 1, 200)
+        goes_on = early > np.median(early)
+        known = list(zip(early[goes_on], whole[goes_on], strict=True))
+        expected = whole.copy()
+        expected[~goes_on] = expected_scores(early[~goes_on], known)
+        for name, values, chosen in (("those that went on", whole, goes_on), ("all", expected, goes_on | True)):
+            scores = [Score(i, "", values[i]) for i in np.flatnonzero(chosen)]
+            model = LossModel(scores, {i: np.array([count[i]]) for i in np.flatnonzero(chosen)})
+            low, high = model.predict(np.array([[-1.0], [1.0]]))
+            weights[name].append((high - low) / 2)
+    errors = {name: abs(np.mean(own) - 1) for name, own in weights.items()}
+    assert errors["all"] < errors["those that went on"] / 2

@@ -7,6 +7,7 @@ import numpy as np
 import optuna
 import pytest
 from hypothesis import given
+from optuna.trial import TrialState
 
 from a2ls import BadInput
 from a2ls.engine import Evaluated, Finished
@@ -19,12 +20,14 @@ from a2ls.search import (
     loss_counts,
     loss_masks,
     random_loss,
+    rank_losses,
     suggest_loss,
 )
 from a2ls.search._population import CHOICES, GENERATIONS, LEFT_TO_CHANCE, Shares, next_population
 from a2ls.search._surrogate import fit_surrogate
+from a2ls.search._trials import known_values
 from a2ls.space import Loss
-from a2ls.training import CurvePoint
+from a2ls.training import Curve, CurvePoint
 from helpers.engines import InstantEngine
 from helpers.losses import valid_loss
 
@@ -145,6 +148,65 @@ def test_the_rung_ends_those_behind_the_better_half_of_earlier_stages(workers, t
         assert candidate.state == ("pruned" if behind >= len(earlier) / 2 else "finished")
         assert len(candidate.curve.points) == (3 if candidate.state == "pruned" else 5)
     assert {c.state for c in candidates[10:]} == {"finished", "pruned"}
+
+
+@pytest.mark.parametrize("others", [(), ("MountainCarContinuous-v0",)])
+def test_what_pruned_trainings_would_have_come_to_counts_as_if_they_had_gone_on(others, tiny_search):
+    config: SearchConfig = replace(
+        tiny_search, population_size=20, stages=3, pruner="rung", selection="estimate", other_environments=others
+    )
+    search = Search(config, optuna.storages.InMemoryStorage())
+    search.run(FivePoints(2))
+    candidates, baselines = search.candidates(), search.baselines()
+    finished = {env: [c for c in candidates if c.env == env and c.state == "finished"] for env in config.environments}
+    # Whole trainings of `FivePoints` come to what the first three points have, divided by 0.8.
+    whole = {
+        c.number: np.clip(
+            c.curve.points[2].score / 0.8,
+            min(other.curve.aulc for other in finished[c.env]),
+            max(other.curve.aulc for other in finished[c.env]),
+        )
+        for c in candidates
+        if c.state == "pruned"
+    }
+    assert len(whole) >= 5
+    gone_on = [
+        replace(c, state="finished", curve=Curve((CurvePoint(c.curve.points[-1].step, (whole[c.number],)),)))
+        if c.number in whole
+        else c
+        for c in candidates
+    ]
+    ranking, expected = (rank_losses(config, each, (), baselines) for each in (candidates, gone_on))
+    assert whole.keys().isdisjoint(ranking.by_candidate)
+    assert len(ranking.by_candidate) == len(candidates) - len(whole)
+    for number, ranked in ranking.by_candidate.items():
+        assert ranked.value == pytest.approx(expected.by_candidate[number].value)
+
+
+def test_a_surrogate_takes_pruned_trials_for_what_they_would_have_come_to():
+    def studied(lowest=None):
+        """Two stages. Behind are values below 0: they are pruned after the half, or are the lowest value of others."""
+        study = optuna.create_study(direction="maximize", sampler=A2LSSampler(40, seed=0, surrogate="ridge"))
+
+        def objective(trial):
+            value = quality(suggest_loss(trial))
+            trial.report(value / 2, 1)
+            if value >= 0:
+                return value
+            if lowest is None:
+                raise optuna.TrialPruned
+            return lowest
+
+        study.optimize(objective, n_trials=80)
+        return study.trials
+
+    trials = studied()
+    first = [trial for trial in trials[:40] if trial.state == TrialState.COMPLETE]
+    lowest = min(trial.value for trial in first)
+    assert 10 <= len(first) < 40
+    values = known_values(trials[:40])
+    assert values == pytest.approx({trial.number: max(quality(suggest_loss(trial)), lowest) for trial in trials[:40]})
+    assert [suggest_loss(trial) for trial in trials] == [suggest_loss(trial) for trial in studied(lowest)]
 
 
 @pytest.mark.parametrize("pruner", ["rung:at=1.5", "rung:keep=0", "rung:nonsense=1"])

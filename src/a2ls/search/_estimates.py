@@ -13,7 +13,7 @@ are about equal, as they are on Cheetah-Run. What is then known of a loss is the
 quality given all scores. Of a loss with few trainings that is near what similar losses have, so that the highest of
 many lucky scores is not taken for the best loss: there is no winner's curse left to correct, as long as the model
 holds. That some losses got more trainings than others because of their scores does no harm, since those scores are
-among the data.
+among the data. So must be what trainings came to that were ended early (`expected_scores`).
 
 The spread between seeds grows with the mean: on Cheetah-Run it is 19 % of the mean without a loss and 30 % with
 A2-winner. So where all scores are above 0, it is their logarithms that the model is of, and the quality of a loss is
@@ -48,6 +48,32 @@ class Score(NamedTuple, Generic[L]):
     loss: L
     env: str
     value: float
+
+
+# From fewer trainings nothing is said of others.
+_FEWEST_WHOLE = 5
+
+
+def expected_scores(so_far: Sequence[float], known: Sequence[tuple[float, float]]) -> list[float]:
+    """What trainings would have come to that were ended at one point, by the line through those that went on.
+
+    They were ended because they were behind. A model that does not see them takes what is in their losses for better
+    than it is, and proposes more of it.
+
+    Args:
+        so_far: Their scores up to that point.
+        known: Of the others the score up to that point, and that of the whole training.
+
+    Returns:
+        As many scores, none of them outside of what whole trainings have; none at all if too few went on.
+    """
+    if len(known) < _FEWEST_WHOLE:
+        return []
+    early, whole = np.array(known, dtype=float).T
+    spread = early - early.mean()
+    slope = spread @ whole / (spread @ spread) if spread.any() else 0.0
+    expected = whole.mean() + slope * (np.array(so_far) - early.mean())
+    return [float(each) for each in np.clip(expected, whole.min(), whole.max())]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
@@ -12,7 +12,7 @@ from typing import TypeVar
 from a2ls._formatting import AULC, RELATIVE_AULC, Unit
 from a2ls._statistics import Estimate, normalised
 from a2ls.search._config import SearchConfig
-from a2ls.search._estimates import LossModel, Score, Spreads
+from a2ls.search._estimates import LossModel, Score, Spreads, expected_scores
 from a2ls.search._features import loss_features
 from a2ls.space import Loss
 from a2ls.studies import Candidate, FurtherTraining, TrialRecord
@@ -104,8 +104,9 @@ def rank_losses(
 ) -> Ranking:
     """Rank the losses of a search by their estimates, or by their mean scores if that is how it selects.
 
-    Losses with one canonical form are one. A candidate that took over the result of another adds nothing. Where
-    several environments are searched and the plain agent is not trained in all of them yet, nothing is ranked.
+    Losses with one canonical form are one. A candidate that took over the result of another adds nothing. Losses whose
+    only training was pruned have no rank, but what they would have come to tells of others. Where several environments
+    are searched and the plain agent is not trained in all of them yet, nothing is ranked.
     """
     scale = Scale.of(config, baselines)
     unit = AULC if len(config.environments) == 1 else RELATIVE_AULC
@@ -132,7 +133,14 @@ def rank_losses(
     ]
     if not scores:
         return Ranking(unit=unit)
-    features = dict(zip(of_loss, loss_features(list(of_loss)), strict=True))
+    finished = [record for records in of_loss.values() for record in records]
+    pruned = [by_number[number] for number in forms if by_number[number].state == "pruned"]
+    scores += [
+        Score(forms[candidate.number], candidate.env, scale.score(candidate.env, aulc))
+        for candidate, aulc in _expected_at_end(pruned, finished)
+    ]
+    modelled = list(dict.fromkeys(score.loss for score in scores))
+    features = dict(zip(modelled, loss_features(modelled), strict=True))
     model = LossModel(scores, features, _equals(baselines, scale))
     estimates, means = model.estimates(), model.means()
     ranked = []
@@ -143,6 +151,18 @@ def rank_losses(
         ranked.append(RankedLoss(form, shown, means[form], value, tuple(records), tuple(numbers[form]), stages[form]))
     ranked.sort(key=lambda each: (-each.value, each.candidates[0]))
     return Ranking(tuple(ranked), model.spreads if model.tells_luck else None, unit)
+
+
+def _expected_at_end(pruned: Iterable[R], finished: Sequence[TrialRecord]) -> Iterator[tuple[R, float]]:
+    """Pruned trainings with the AULC that they would have come to, as far as finished ones tell."""
+    groups: dict[tuple[str, int], list[R]] = {}
+    for record in pruned:
+        if math.isfinite(record.curve.aulc):
+            groups.setdefault((record.env, record.curve.points[-1].step), []).append(record)
+    for (env, step), own in groups.items():
+        known = [(each.curve.until(step).aulc, each.curve.aulc) for each in finished if each.env == env]
+        # Nothing is expected where too few are finished.
+        yield from zip(own, expected_scores([each.curve.aulc for each in own], known), strict=False)
 
 
 def _is_scored(record: TrialRecord) -> bool:

@@ -7,6 +7,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from a2ls._errors import BadInput
+from a2ls.search._trials import mean_until
 from a2ls.studies import stage_and_environment
 
 
@@ -40,15 +41,10 @@ class RungPruner(BasePruner):
         for other in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)):
             values = other.intermediate_values
             if step in values and stage_and_environment(other)[1] == env and stage_and_environment(other)[0] < stage:
-                others.append(_mean_until(other, step))
-        return bool(others) and sum(other > _mean_until(trial, step) for other in others) >= self._keep * len(others)
+                others.append(mean_until(other, step))
+        return bool(others) and sum(other > mean_until(trial, step) for other in others) >= self._keep * len(others)
 
     def _is_here(self, trial: FrozenTrial, steps: int) -> bool:
         """Whether the last evaluation is the first one after the share."""
         reached = sorted(step for step in trial.intermediate_values if step >= self._at * steps - 1e-9)
         return len(reached) == 1
-
-
-def _mean_until(trial: FrozenTrial, step: int) -> float:
-    values = [value for at, value in trial.intermediate_values.items() if at <= step]
-    return sum(values) / len(values)

@@ -32,7 +32,7 @@ from a2ls.search._population import (
 )
 from a2ls.search._search_space import Encoding, SearchSpace, distributions, has_loss, loss_of, parameters_of
 from a2ls.search._surrogate import SurrogateName, fit_surrogate
-from a2ls.search._trials import Holder, Memory, goes_on, surviving_trials, with_repeats
+from a2ls.search._trials import Holder, Memory, goes_on, known_values, surviving_trials, with_repeats
 from a2ls.space import Loss
 
 Mode = Literal["generational", "steady"]
@@ -291,17 +291,13 @@ class A2LSSampler(BaseSampler):
     # Both
 
     def _surrogate(self, study: Study, trials: Sequence[FrozenTrial]) -> Predict | None:
-        """What predicts how good losses are, fitted to all trials that have a value; None if nothing does."""
+        """What predicts how good losses are, fitted to all trials whose values are known; None if nothing does."""
         if self.surrogate == "none":
             return None
         sign = -1 if study.direction == StudyDirection.MINIMIZE else 1
-        values = {
-            trial.number: sign * trial.value
-            for trial in trials
-            if trial.state == TrialState.COMPLETE and trial.value is not None and self._can_breed(trial)
-        }
+        values = known_values(trial for trial in trials if trial.state.is_finished() and self._can_breed(trial))
         known = self._losses(trial for trial in trials if trial.number in values)
-        return fit_surrogate([*known.values()], [*values.values()])
+        return fit_surrogate([*known.values()], [sign * values[number] for number in known])
 
     def _survivors(self, study: Study, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
         return surviving_trials(trials, study.direction, self.population_size, self.survivors, self._can_breed)

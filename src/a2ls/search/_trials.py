@@ -1,4 +1,4 @@
-"""Trials as the sampler sees them: which losses they have, who evaluates them, and which survive their stage."""
+"""Trials as the sampler sees them: their losses and values, who evaluates them, and which survive their stage."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from a2ls.search._estimates import expected_scores
 from a2ls.search._population import Predict, Proposal
 from a2ls.search._search_space import has_loss, loss_of
 from a2ls.space import Layout, Loss
-from a2ls.studies import Candidate
+from a2ls.studies import Candidate, has_record, stage_and_environment
 
 T = TypeVar("T")
 
@@ -93,6 +95,39 @@ def _rank_of_trial(trial: FrozenTrial, sign: int) -> Rank | None:
         return None
     score = trial.intermediate_values[max(trial.intermediate_values)]
     return Rank(True, sign * score, trial.number) if math.isfinite(score) else None
+
+
+def known_values(trials: Iterable[FrozenTrial]) -> dict[int, float]:
+    """The values of finished trials, and what those of pruned ones would have been, by the numbers of the trials."""
+    finished: list[tuple[FrozenTrial, float]] = []
+    pruned: dict[tuple[str, int], list[FrozenTrial]] = {}
+    for trial in trials:
+        step = trial.last_step
+        if trial.state == TrialState.COMPLETE and trial.value is not None:
+            finished.append((trial, trial.value))
+        elif trial.state == TrialState.PRUNED and step is not None and math.isfinite(mean_until(trial, step)):
+            pruned.setdefault((_environment(trial), step), []).append(trial)
+    values = {trial.number: value for trial, value in finished}
+    for (env, step), own in pruned.items():
+        went_on = [
+            (mean_until(other, step), value)
+            for other, value in finished
+            if step in other.intermediate_values and _environment(other) == env
+        ]
+        # Nothing is expected where too few went on.
+        expected = expected_scores([mean_until(trial, step) for trial in own], went_on)
+        values |= {trial.number: value for trial, value in zip(own, expected, strict=False)}
+    return values
+
+
+def mean_until(trial: FrozenTrial, step: int) -> float:
+    """The mean of the scores of a trial up to a step."""
+    return fmean(value for at, value in trial.intermediate_values.items() if at <= step)
+
+
+def _environment(trial: FrozenTrial) -> str:
+    """Where a trial was trained; those of a study that is no search are all in one place."""
+    return stage_and_environment(trial)[1] if has_record(trial) else ""
 
 
 def with_repeats(proposals: Sequence[Proposal], first: int, known: Mapping[Loss, list[int]]) -> list[Proposal]:
