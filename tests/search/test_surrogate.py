@@ -1,6 +1,7 @@
 """The regression that chooses among children, and the pruner that ends clear losers."""
 
 import functools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -207,6 +208,23 @@ def test_a_surrogate_takes_pruned_trials_for_what_they_would_have_come_to():
     values = known_values(trials[:40])
     assert values == pytest.approx({trial.number: max(quality(suggest_loss(trial)), lowest) for trial in trials[:40]})
     assert [suggest_loss(trial) for trial in trials] == [suggest_loss(trial) for trial in studied(lowest)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_that_are_not_finite_teach_a_surrogate_nothing():
+    study = optuna.create_study(direction="maximize", sampler=A2LSSampler(20, seed=0, surrogate="ridge"))
+
+    def objective(trial):
+        value = float(quality(suggest_loss(trial)))
+        trial.report(math.nan if trial.number % 5 == 0 else value / 2, 1)
+        if trial.number % 3 == 0:
+            raise optuna.TrialPruned
+        return math.inf if trial.number % 7 == 0 else value
+
+    study.optimize(objective, n_trials=40)
+    numbers = range(40)
+    left_out = {n for n in numbers if (n % 5 == 0 if n % 3 == 0 else n % 7 == 0)}
+    assert known_values(study.trials).keys() == set(numbers) - left_out
 
 
 @pytest.mark.parametrize("pruner", ["rung:at=1.5", "rung:keep=0", "rung:nonsense=1"])

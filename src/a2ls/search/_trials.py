@@ -98,24 +98,26 @@ def _rank_of_trial(trial: FrozenTrial, sign: int) -> Rank | None:
 
 
 def known_values(trials: Iterable[FrozenTrial]) -> dict[int, float]:
-    """The values of finished trials, and what those of pruned ones would have been, by the numbers of the trials."""
-    finished: list[tuple[FrozenTrial, float]] = []
+    """The values of finished trials, and what those of pruned ones would have been, by the numbers of the trials.
+
+    A study of anybody's may hold values that are not finite: nothing can be learned from these.
+    """
+    values: dict[int, float] = {}
+    finished: list[FrozenTrial] = []
     pruned: dict[tuple[str, int], list[FrozenTrial]] = {}
     for trial in trials:
         step = trial.last_step
-        if trial.state == TrialState.COMPLETE and trial.value is not None:
-            finished.append((trial, trial.value))
+        if trial.state == TrialState.COMPLETE and trial.value is not None and math.isfinite(trial.value):
+            values[trial.number] = trial.value
+            finished.append(trial)
         elif trial.state == TrialState.PRUNED and step is not None and math.isfinite(mean_until(trial, step)):
             pruned.setdefault((_environment(trial), step), []).append(trial)
-    values = {trial.number: value for trial, value in finished}
     for (env, step), own in pruned.items():
-        went_on = [
-            (mean_until(other, step), value)
-            for other, value in finished
-            if step in other.intermediate_values and _environment(other) == env
-        ]
+        others = (trial for trial in finished if step in trial.intermediate_values and _environment(trial) == env)
+        went_on = [(mean_until(trial, step), values[trial.number]) for trial in others]
+        known = [(early, whole) for early, whole in went_on if math.isfinite(early)]
         # Nothing is expected where too few went on.
-        expected = expected_scores([mean_until(trial, step) for trial in own], went_on)
+        expected = expected_scores([mean_until(trial, step) for trial in own], known)
         values |= {trial.number: value for trial, value in zip(own, expected, strict=False)}
     return values
 
