@@ -37,7 +37,7 @@ FIGURE = ROOT / "docs" / "_static" / "findings.svg"
 
 RANDOM_LOSSES = ("random-losses", "random-losses-from-10")
 SEARCH = "three-tasks"
-SIMULATIONS = ("cheetah-run",)
+SIMULATIONS = ("cheetah-run", "three-tasks")
 """Files of `a2ls simulate` below docs/results/simulations; in each the paper's evolution is the reference."""
 _DEFAULT_SEARCH = "laptop: stages=15"
 

@@ -104,6 +104,7 @@ def test_the_answers_of_the_page_of_results_are_those_of_the_trainings():
     for claim, said in (
         (r"probability \S+ \(95 % interval \S+ to \d\.\d+", results.block(results.STUDIES[0])),
         (r"after \S+ of its steps \(95 % interval \S+ to \d\.\d+", results.simulated("cheetah-run")),
+        (r"after \d\.\d+", results.simulated("three-tasks")),
     ):
         assert re.search(claim, said)[0] in readme
 
