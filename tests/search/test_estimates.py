@@ -177,7 +177,8 @@ def test_losses_that_were_ended_early_are_expected_where_the_line_through_the_ot
     known = list(zip(early, whole, strict=True))
     assert expected_scores([40.0, 60.0], known) == pytest.approx([slope * 40 + offset, slope * 60 + offset])
     assert expected_scores([-1e3, 1e3], known) == [whole.min(), whole.max()]
-    assert expected_scores([40.0], known[:4]) == []
+    assert expected_scores([40.0], known[:4]) == expected_scores([40.0], []) == []
+    assert expected_scores([40.0], [*known, (np.nan, 1.0), (2.0, np.inf)]) == expected_scores([40.0], known)
     assert expected_scores([40.0], [(1.0, value) for value in whole]) == pytest.approx([whole.mean()])
 
 

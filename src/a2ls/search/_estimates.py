@@ -62,14 +62,15 @@ def expected_scores(so_far: Sequence[float], known: Sequence[tuple[float, float]
 
     Args:
         so_far: Their scores up to that point.
-        known: Of the others the score up to that point, and that of the whole training.
+        known: Of the others the score up to that point, and that of the whole training; those count that are finite.
 
     Returns:
         As many scores, none of them outside of what whole trainings have; none at all if too few went on.
     """
-    if len(known) < _FEWEST_WHOLE:
+    pairs = np.array(known, dtype=float).reshape(-1, 2)
+    early, whole = pairs[np.isfinite(pairs).all(axis=1)].T
+    if len(early) < _FEWEST_WHOLE:
         return []
-    early, whole = np.array(known, dtype=float).T
     spread = early - early.mean()
     slope = spread @ whole / (spread @ spread) if spread.any() else 0.0
     expected = whole.mean() + slope * (np.array(so_far) - early.mean())

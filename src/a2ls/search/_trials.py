@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from optuna.study import StudyDirection
@@ -115,16 +114,16 @@ def known_values(trials: Iterable[FrozenTrial]) -> dict[int, float]:
     for (env, step), own in pruned.items():
         others = (trial for trial in finished if step in trial.intermediate_values and _environment(trial) == env)
         went_on = [(mean_until(trial, step), values[trial.number]) for trial in others]
-        known = [(early, whole) for early, whole in went_on if math.isfinite(early)]
         # Nothing is expected where too few went on.
-        expected = expected_scores([mean_until(trial, step) for trial in own], known)
+        expected = expected_scores([mean_until(trial, step) for trial in own], went_on)
         values |= {trial.number: value for trial, value in zip(own, expected, strict=False)}
     return values
 
 
 def mean_until(trial: FrozenTrial, step: int) -> float:
     """The mean of the scores of a trial up to a step."""
-    return fmean(value for at, value in trial.intermediate_values.items() if at <= step)
+    values = [value for at, value in trial.intermediate_values.items() if at <= step]
+    return sum(values) / len(values)  # `fmean` raises where there is no mean of infinities.
 
 
 def _environment(trial: FrozenTrial) -> str:
