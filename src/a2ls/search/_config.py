@@ -298,7 +298,8 @@ def search_preset(
         training = replace(training, agent=ObjectiveConfig(objective))
     plain, usual = (plain_baseline(training.algorithm),), usual_baselines(training)
     # Small stages, since the model of losses learns from each; and one candidate of each is trained again, since
-    # otherwise nothing tells luck from quality. `a2ls simulate` compares this with other ways.
+    # otherwise only the seeds of the plain agent tell luck from quality. `a2ls simulate` compares this with other
+    # ways.
     frugal = SearchConfig(
         training,
         population_size=6,
